@@ -1,0 +1,61 @@
+/* Raw settings with provenance, and the one function that turns them into a config.
+ *
+ * A source (YAML file, environment, command line) yields settings; build() checks all of them and
+ * reports every problem at once. Nothing is half-applied: either a whole config comes out or none. */
+#ifndef RETRYD_CORE_CONFIG_SETTINGS_H
+#define RETRYD_CORE_CONFIG_SETTINGS_H
+
+#include "core/base/arena.h"
+#include "core/base/err.h"
+#include "core/config/config.h"
+
+/* Higher wins, setting by setting. */
+enum setting_rank {
+    SETTING_DEFAULT,
+    SETTING_FILE,
+    SETTING_ENV,
+    SETTING_FLAG,
+};
+
+/* One scalar at a path: "timeouts.connect", "listen[0]", "retry.services.dynamodb.max_attempts",
+ * "resolve.NAME". Slices live on the settings' arena. */
+struct setting {
+    struct slice path, value;
+    enum setting_rank rank;
+    struct slice origin; /* "conf/retryd.yaml", "RETRYD_LISTEN", "--listen" */
+    unsigned line;       /* 0: the origin has no lines */
+};
+
+struct settings {
+    struct arena arena;
+    struct setting *v;
+    size_t n, cap;
+};
+
+void settings_init(struct settings *s);
+void settings_fini(struct settings *s);
+void settings_add(struct settings *s, struct slice path, struct slice value, enum setting_rank rank,
+                  const char *origin, unsigned line);
+
+/* One problem: "conf/retryd.yaml:12: timeouts.connect: \"5 parsecs\" is not a duration; give a number
+ * with ms, s, m or h, 1ms..10m". */
+struct problem {
+    char text[512];
+};
+
+struct problems {
+    struct problem *v;
+    size_t n, cap; /* at most 64 kept */
+};
+
+void problems_add(struct problems *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void problems_fini(struct problems *p);
+
+/* NULL and at least one problem, or a config and none. default_state_dir fills state_dir when unset. */
+struct config *config_build(const struct settings *s, const char *default_state_dir,
+                            struct problems *problems);
+
+/* Walks every option with its effective value and origin, in table order, for `config --show`. */
+void config_show(const struct settings *s, void (*line)(void *arg, const char *text), void *arg);
+
+#endif

@@ -1,0 +1,29 @@
+/* What a proxy must strip and what it must never touch: the only room that may drop a field
+ * (RFC 9110 7.6.1; security requirements C6, C7, C8, C12). */
+#ifndef RETRYD_CORE_HTTP_HOPBYHOP_H
+#define RETRYD_CORE_HTTP_HOPBYHOP_H
+
+#include "core/http/header.h"
+
+/* What a head's Connection fields and SignedHeaders say, computed once a head. */
+struct hopbyhop {
+    const struct header_list *fields;
+    struct slice signed_headers; /* the SignedHeaders list, or empty */
+    bool keep_upgrade;           /* a WebSocket handshake is relayed: Connection and Upgrade stay */
+};
+
+/* Borrows the list. Reads SignedHeaders from Authorization (AWS4-*) or the query of a presigned
+ * target. */
+void hopbyhop_init(struct hopbyhop *h, const struct header_list *fields, struct slice path_query);
+
+/* True if the field goes to the next hop. Content-Length, Transfer-Encoding and Host are framing and
+ * routing: the serializer writes them itself, this says false for Transfer-Encoding only. A field named
+ * in SignedHeaders is kept unless it is Connection, Proxy-*, Transfer-Encoding, TE, Trailer, Keep-Alive
+ * or Upgrade itself. */
+bool hopbyhop_keeps(const struct hopbyhop *h, const struct header_field *f);
+
+/* True if the Connection fields name a field that must not be stripped (C7) or are malformed: the head
+ * is refused with 400. */
+bool hopbyhop_abused(const struct header_list *fields);
+
+#endif

@@ -1,0 +1,81 @@
+/* A byte stream over a connected socket, plain or TLS by an ops table: two bounded buffers, one callback,
+ * one lazily moved deadline. It knows nothing of HTTP.
+ *
+ * The owner's callback may call any function here, conn_close included; after conn_close no callback comes
+ * any more. All reading stops while the input buffer is full or conn_pause_read is in force. */
+#ifndef RETRYD_IO_NET_CONN_H
+#define RETRYD_IO_NET_CONN_H
+
+#include "core/base/slice.h"
+#include "io/net/loop.h"
+#include "io/net/netfail.h"
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+struct conn;
+
+enum conn_event {
+    CONN_UP,       /* TLS handshake finished (only after conn_start_tls) */
+    CONN_READABLE, /* conn_in() has new bytes */
+    CONN_DRAINED,  /* output fell to the low mark after having been above the high mark */
+    CONN_EOF,      /* orderly end of the peer's stream: FIN on plain, close_notify on TLS; once, after all
+                      bytes before it were offered and are in conn_in() */
+    CONN_BROKEN,   /* no more I/O is possible: conn_failure(), conn_detail(); close it */
+    CONN_TIMEOUT,  /* the deadline passed; the connection still works */
+};
+
+typedef void conn_fn(struct conn *c, enum conn_event ev, void *arg);
+
+struct conn_limits {
+    size_t in_bytes;  /* input buffer, at least the largest head one wants to parse */
+    size_t out_high;  /* conn_out_full() above this */
+    size_t out_low;   /* CONN_DRAINED at or below this */
+};
+
+/* Takes fd (connected, non-blocking). Reading starts at once. */
+struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, conn_fn *fn, void *arg);
+/* Hands the connection to another owner (pool, tunnel, drive). */
+void conn_set_owner(struct conn *c, conn_fn *fn, void *arg);
+/* Unhooks now, frees at the end of the turn. Buffered output that the socket does not take at once is
+ * lost; TLS close_notify is tried once. abort true: RST instead of FIN (the peer must notice a cut). */
+void conn_close(struct conn *c, bool abort);
+
+/* Turns the stream TLS, taking ssl (client or server side already set). Bytes already in conn_in() are fed
+ * to TLS first. Callback CONN_UP or CONN_BROKEN follows. */
+void conn_start_tls(struct conn *c, SSL *ssl);
+bool conn_is_tls(const struct conn *c);
+
+/* Unread input, contiguous; valid until the next call that touches c. */
+struct slice conn_in(const struct conn *c);
+/* Drops n bytes from the front. Reading goes on when there is room again. */
+void conn_consume(struct conn *c, size_t n);
+/* True if conn_in() is as large as it may get. */
+bool conn_in_full(const struct conn *c);
+void conn_pause_read(struct conn *c);
+void conn_resume_read(struct conn *c);
+/* Delivers CONN_READABLE (or a pending EOF) again at the end of the turn, for input left unread. */
+void conn_poke(struct conn *c);
+/* CONN_EOF was seen. */
+bool conn_at_eof(const struct conn *c);
+
+/* Appends to the output buffer; never refuses, so a writer asks conn_out_full() before each piece of at most
+ * 64 KiB. Sent on conn_flush or when the buffer passes 64 KiB. */
+void conn_write(struct conn *c, struct slice s);
+void conn_flush(struct conn *c);
+size_t conn_out_pending(const struct conn *c);
+bool conn_out_full(const struct conn *c);
+/* After the pending output: half-close (plain FIN, TLS close_notify). */
+void conn_shutdown_write(struct conn *c);
+
+/* CONN_TIMEOUT once when the loop's clock reaches at_ns; 0: none. Cheap to move. */
+void conn_deadline(struct conn *c, int64_t at_ns);
+
+enum net_fail conn_failure(const struct conn *c);
+const char *conn_detail(const struct conn *c); /* "", or a line about the failure */
+uint64_t conn_bytes_in(const struct conn *c);  /* ever received above TLS, plain otherwise */
+uint64_t conn_bytes_out(const struct conn *c); /* handed to the socket */
+/* Peer address as text, for logs; owned by c. */
+const char *conn_peer(const struct conn *c);
+struct loop *conn_loop(const struct conn *c);
+
+#endif

@@ -1,0 +1,29 @@
+/* Names to addresses on the loop, through c-ares; small cache (security requirement I6). */
+#ifndef RETRYD_IO_NET_DNS_H
+#define RETRYD_IO_NET_DNS_H
+
+#include "core/base/err.h"
+#include "io/net/loop.h"
+#include <sys/socket.h>
+
+enum { DNS_MAX_ADDRESSES = 16 };
+
+struct dns;
+struct dns_query;
+
+struct dns_answer {
+    struct sockaddr_storage addr[DNS_MAX_ADDRESSES]; /* port 0 */
+    unsigned n;                                      /* 0: failed */
+    const char *problem;                             /* static, when n == 0 */
+};
+
+struct dns *dns_new(struct loop *l, int64_t timeout_ns, struct err *err);
+void dns_free(struct dns *d);
+
+/* Calls fn(arg, answer) later, never from within; answer borrowed during the call. */
+struct dns_query *dns_lookup(struct dns *d, const char *name, void (*fn)(void *, const struct dns_answer *),
+                             void *arg);
+/* No callback any more. */
+void dns_cancel(struct dns_query *q);
+
+#endif

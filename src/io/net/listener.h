@@ -1,0 +1,25 @@
+/* Listening sockets on the loop. Out of descriptors: paused for 100 ms instead of spinning (J2). */
+#ifndef RETRYD_IO_NET_LISTENER_H
+#define RETRYD_IO_NET_LISTENER_H
+
+#include "core/base/err.h"
+#include "io/net/loop.h"
+#include <sys/socket.h>
+
+struct listener;
+
+/* fd: accepted, non-blocking, close-on-exec, TCP_NODELAY set; the callee's. */
+typedef void listener_fn(void *arg, int fd, const struct sockaddr *peer);
+
+/* Binds and listens. Port 0: the kernel picks. */
+struct listener *listener_open(struct loop *l, const struct sockaddr *sa, socklen_t len, listener_fn *fn,
+                               void *arg, struct err *err);
+/* Takes an inherited listening socket. */
+struct listener *listener_adopt(struct loop *l, int fd, listener_fn *fn, void *arg, struct err *err);
+void listener_close(struct listener *ls);
+/* Stop and go on accepting. */
+void listener_pause(struct listener *ls, bool paused);
+/* The bound address, port filled in. */
+const struct sockaddr_storage *listener_addr(const struct listener *ls);
+
+#endif

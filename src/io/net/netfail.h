@@ -1,0 +1,21 @@
+/* The ways a connection fails. The proxy maps them to the retry engine's vocabulary. */
+#ifndef RETRYD_IO_NET_NETFAIL_H
+#define RETRYD_IO_NET_NETFAIL_H
+
+enum net_fail {
+    NET_OK,
+    NET_DNS,             /* no such name, or the resolver failed or timed out */
+    NET_DENIED,          /* the address rules forbid every address of the name */
+    NET_REFUSED,         /* refused, unreachable, no route */
+    NET_CONNECT_TIMEOUT, /* */
+    NET_TLS,             /* handshake broken off */
+    NET_TLS_TIMEOUT,
+    NET_CERTIFICATE, /* not trusted, expired, wrong name */
+    NET_RESET,       /* reset, or any other error on an established connection */
+    NET_TRUNCATED,   /* TLS ended without close_notify */
+    NET_LOCAL,       /* out of descriptors or ports, or another fault of this machine */
+};
+
+const char *net_fail_name(enum net_fail f);
+
+#endif

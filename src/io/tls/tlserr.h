@@ -1,0 +1,12 @@
+/* What OpenSSL says, in one line and in one of our kinds. */
+#ifndef RETRYD_IO_TLS_TLSERR_H
+#define RETRYD_IO_TLS_TLSERR_H
+
+#include "core/base/err.h"
+#include <openssl/ssl.h>
+
+/* True if the failed handshake of ssl failed because of the peer's certificate. Writes a line such as
+ * "certificate has expired" or "handshake: unsupported protocol" to err, and empties the error queue. */
+bool tlserr_explain(const SSL *ssl, struct err *err);
+
+#endif
