@@ -1,5 +1,5 @@
-/* The record of what was done with a request: a line per attempt, a line per request. By allow-list:
- * only what stands in these structs can get out (K2). */
+/* The record of what was done with a request: a line per attempt, a line per request. By
+ * allow-list: only what stands in these structs can get out (K2). */
 #ifndef RETRYD_IO_OBS_ACCESSLOG_H
 #define RETRYD_IO_OBS_ACCESSLOG_H
 
@@ -10,7 +10,7 @@ struct access_attempt {
     uint64_t xid; /* joins the lines of one request */
     struct slice host, service, operation;
     unsigned attempt, max_attempts;
-    unsigned status; /* 0: none */
+    unsigned status;     /* 0: none */
     const char *failure; /* "" or the transport failure */
     const char *detail;  /* more about a failure, or "" (never peer bytes unescaped) */
     struct slice code;
