@@ -44,7 +44,8 @@ enum xch_event_kind {
     XEV_FAIL,         /* no connection; .failure */
     XEV_SENT,         /* the request is fully written */
     XEV_UNREPLAYABLE, /* the log gave up bytes that a retry would need */
-    XEV_HEAD,         /* response head; .status, .peek: something must be held before the judgement */
+    XEV_HEAD,         /* response head; .peek: something must be held before the judgement, else
+                         .outcome complete and .whole: there is no body */
     XEV_PEEKED,       /* .outcome complete; .whole: the response is fully read */
     XEV_BROKEN,       /* the connection failed; .failure, .silent: no response byte was seen */
     XEV_END,          /* the relayed response ended well; .keep: connection fit for reuse */
@@ -58,7 +59,8 @@ struct xch_event {
     bool whole;
     bool silent;
     bool keep;
-    struct retry_outcome outcome; /* PEEKED and HEAD without peek: complete; FAIL, BROKEN: failure */
+    struct retry_outcome outcome; /* PEEKED and HEAD without peek: complete; FAIL, BROKEN: failure, and
+                                     what of status, code and retry_after had arrived before */
 };
 
 enum xch_action_kind {
@@ -67,12 +69,13 @@ enum xch_action_kind {
     XACT_DIAL,   /* get a connection; .fresh: not from the pool */
     XACT_SEND,   /* write head and body from byte 0 on the connection */
     XACT_PEEK,   /* read and hold the body as `hold` says, then report PEEKED */
-    XACT_KEEP,   /* connection back to the pool; a held response, if any, is forgotten */
+    XACT_KEEP,   /* connection back to the pool, if the response's own head does not forbid it; a held
+                    response, if any, is forgotten */
     XACT_DROP,   /* close the connection; a held response, if any, is forgotten */
     XACT_LOSE,   /* close the connection, what is held of the response is no longer deliverable */
     XACT_RELAY,  /* hand the held (or just arrived) response to the client */
     XACT_REPLY,  /* answer with an error of our own, for .failure */
-    XACT_FINISH, /* the exchange is over; always last */
+    XACT_FINISH, /* the exchange is over, a dial under way is called off; always last */
 };
 
 struct xch_action {
@@ -114,15 +117,15 @@ struct xch {
     bool redialled;   /* this attempt already had its free second connection (spec 13.1) */
     bool holding;     /* a response is held */
     bool conn;        /* a connection is owned */
-    bool conn_whole;  /* the held response was read to its end: the connection may be kept */
-    bool conn_keep;
+    bool sent;        /* the request was written to its end on it */
+    bool whole;       /* the response was read to its end from it: with `sent`, fit to be kept */
     enum retry_failure failure; /* of the last attempt, for REPLY */
 };
 
 /* replayable: false for a request that may be sent once only. */
 void xch_init(struct xch *x, const struct xch_env *env, bool replayable);
 
-/* Feeds one event. acts->n == 0 when there is nothing to do. An event that makes no sense in the state is
+/* Feeds one event; *acts is overwritten. acts->n == 0 when there is nothing to do. An event that makes no sense in the state is
  * a broken invariant, except CLIENT_GONE (any state, DONE included) and SENT, UNREPLAYABLE in states where
  * they are late news (PEEK, PENALTY, RELAY). */
 void xch_step(struct xch *x, const struct xch_event *ev, int64_t now_ns, struct xch_acts *acts);

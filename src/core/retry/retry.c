@@ -1,0 +1,57 @@
+/* Names of the engine's vocabulary, as logs, `simulate` and the vector files spell them. */
+#include "core/retry/retry.h"
+
+#include "core/base/attr.h"
+
+const char *retry_class_name(enum retry_class c)
+{
+    static const char *const names[] = {
+        [RETRY_SUCCESS] = "success",
+        [RETRY_FINAL] = "none",
+        [RETRY_TRANSIENT] = "transient",
+        [RETRY_THROTTLING] = "throttling",
+    };
+    ASSERT((size_t)c < ARRAY_LEN(names));
+    return names[c];
+}
+
+const char *retry_failure_name(enum retry_failure f)
+{
+    static const char *const names[RETRY_FAIL_COUNT] = {
+        [RETRY_FAIL_NONE] = "",
+        [RETRY_FAIL_DNS] = "dns_failure",
+        [RETRY_FAIL_CONNECT_REFUSED] = "connect_refused",
+        [RETRY_FAIL_CONNECT_TIMEOUT] = "connect_timeout",
+        [RETRY_FAIL_TLS] = "tls",
+        [RETRY_FAIL_TLS_TIMEOUT] = "tls_timeout",
+        [RETRY_FAIL_CERTIFICATE] = "certificate",
+        [RETRY_FAIL_POLICY] = "policy",
+        [RETRY_FAIL_SEND] = "send",
+        [RETRY_FAIL_RESET] = "reset",
+        [RETRY_FAIL_CLOSED] = "closed",
+        [RETRY_FAIL_READ_TIMEOUT] = "read_timeout",
+        [RETRY_FAIL_MALFORMED] = "malformed",
+        [RETRY_FAIL_TRUNCATED] = "truncated_body",
+        [RETRY_FAIL_CHECKSUM] = "checksum",
+        [RETRY_FAIL_OVERLOAD] = "overload",
+    };
+    ASSERT(f < RETRY_FAIL_COUNT);
+    return names[f];
+}
+
+const char *retry_rule_name(enum retry_rule r)
+{
+    static const char *const names[] = {
+        [RETRY_RULE_NONE] = "none",
+        [RETRY_RULE_THROTTLING_CODE] = "throttling_code",
+        [RETRY_RULE_STATUS_429] = "status_429",
+        [RETRY_RULE_TRANSIENT_CODE] = "transient_code",
+        [RETRY_RULE_SERVICE_CODE] = "service_code",
+        [RETRY_RULE_MODELED] = "modeled",
+        [RETRY_RULE_STATUS_5XX] = "status_5xx",
+        [RETRY_RULE_TRANSPORT] = "transport",
+        [RETRY_RULE_SUCCESS] = "success",
+    };
+    ASSERT((size_t)r < ARRAY_LEN(names));
+    return names[r];
+}
