@@ -1,10 +1,13 @@
-/* The immutable result of reading every source: what the program runs on. Built whole or not at all.
+/* The immutable result of reading every source: what the program runs on. Built whole or not at
+ * all.
  *
- * Times int64 ns, sizes bytes. Strings are owned by the config. Every field has its row in options.def,
- * from which the parser, `config --show`, the manual page and conf/retryd.yaml are checked. */
+ * Times int64 ns, sizes bytes. Strings and arrays live on the arena of the config. Every field has
+ * its row in options.def, from which the parser, `config --show`, the manual page and
+ * conf/retryd.yaml are checked. */
 #ifndef RETRYD_CORE_CONFIG_CONFIG_H
 #define RETRYD_CORE_CONFIG_CONFIG_H
 
+#include "core/base/arena.h"
 #include "core/base/slice.h"
 #include "core/exchange/hold.h"
 #include "core/http/uri.h"
@@ -16,7 +19,8 @@ struct cidr {
     unsigned prefix;
 };
 
-/* "name", "*.suffix" or ".suffix" (both: any name below suffix, on label boundaries). Lower case. */
+/* "name", "*.suffix" or ".suffix" (both: any name below suffix, on label boundaries). Lower case.
+ */
 struct host_pattern {
     char *text;
     bool suffix; /* text holds the suffix without "*." */
@@ -40,7 +44,7 @@ enum log_format { LOG_FORMAT_KV, LOG_FORMAT_JSON };
 enum private_policy { PRIVATE_ALLOW, PRIVATE_DENY };
 
 struct config {
-    /* listen: loopback addresses only */
+    /* listen: loopback addresses only; port 0: the kernel picks */
     struct authority *listen;
     size_t n_listen;
 
@@ -54,9 +58,9 @@ struct config {
     size_t n_bypass_hosts;
 
     /* destinations */
-    uint16_t *connect_ports; /* CONNECT: 443 and these */
+    uint16_t *connect_ports; /* CONNECT: exactly these; 443 unless set */
     size_t n_connect_ports;
-    uint16_t *http_ports; /* absolute-form: 80, 443 and these */
+    uint16_t *http_ports; /* absolute-form: exactly these; 80 and 443 unless set */
     size_t n_http_ports;
     struct cidr *allow_addresses; /* allowed although the address rules deny them */
     size_t n_allow_addresses;
@@ -65,7 +69,7 @@ struct config {
     size_t n_resolve;
 
     /* upstream trust */
-    char *upstream_ca_file;   /* extra PEM bundle, or NULL */
+    char *upstream_ca_file; /* extra PEM bundle, or NULL */
     bool upstream_system_trust;
 
     /* timeouts */
@@ -84,7 +88,7 @@ struct config {
 
     /* retry */
     enum retry_mode retry_mode;
-    unsigned max_attempts; /* 0: unset, the default of the service acts */
+    unsigned max_attempts;     /* 0: unset, the default of the service acts */
     int64_t max_total_wait_ns; /* sum of waits of one exchange */
     int64_t max_signature_age_ns;
     int64_t max_backoff_ns;
@@ -96,6 +100,8 @@ struct config {
     enum log_format log_format;
     char *log_file; /* NULL: standard error */
     int log_level;  /* enum log_level of io/obs */
+
+    struct arena arena;
 };
 
 void config_free(struct config *c);

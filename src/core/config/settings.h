@@ -1,7 +1,8 @@
 /* Raw settings with provenance, and the one function that turns them into a config.
  *
  * A source (YAML file, environment, command line) yields settings; build() checks all of them and
- * reports every problem at once. Nothing is half-applied: either a whole config comes out or none. */
+ * reports every problem at once. Nothing is half-applied: either a whole config comes out or none.
+ */
 #ifndef RETRYD_CORE_CONFIG_SETTINGS_H
 #define RETRYD_CORE_CONFIG_SETTINGS_H
 
@@ -18,13 +19,17 @@ enum setting_rank {
 };
 
 /* One scalar at a path: "timeouts.connect", "listen[0]", "retry.services.dynamodb.max_attempts",
- * "resolve.NAME". Slices live on the settings' arena. */
+ * "resolve.NAME". A path without index gives a whole list, comma separated. The empty value stands
+ * for null, "[]" and "{}" for the empty list and mapping. Slices live on the settings' arena. */
 struct setting {
     struct slice path, value;
     enum setting_rank rank;
     struct slice origin; /* "conf/retryd.yaml", "RETRYD_LISTEN", "--listen" */
     unsigned line;       /* 0: the origin has no lines */
 };
+
+/* More than that in one source is a problem: sources stop there. */
+enum { SETTINGS_MAX = 4096 };
 
 struct settings {
     struct arena arena;
@@ -37,8 +42,8 @@ void settings_fini(struct settings *s);
 void settings_add(struct settings *s, struct slice path, struct slice value, enum setting_rank rank,
                   const char *origin, unsigned line);
 
-/* One problem: "conf/retryd.yaml:12: timeouts.connect: \"5 parsecs\" is not a duration; give a number
- * with ms, s, m or h, 1ms..10m". */
+/* One problem: "conf/retryd.yaml:12: timeouts.connect: \"5 parsecs\" is not a duration; give a
+ * number with ms, s, m or h, 1ms..10m". */
 struct problem {
     char text[512];
 };
@@ -48,10 +53,12 @@ struct problems {
     size_t n, cap; /* at most 64 kept */
 };
 
+/* Control bytes of the text become "?": a problem is one line whatever a file holds. */
 void problems_add(struct problems *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void problems_fini(struct problems *p);
 
-/* NULL and at least one problem, or a config and none. default_state_dir fills state_dir when unset. */
+/* NULL and at least one problem, or a config and none. default_state_dir fills state_dir when
+ * unset. */
 struct config *config_build(const struct settings *s, const char *default_state_dir,
                             struct problems *problems);
 

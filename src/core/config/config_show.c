@@ -1,0 +1,121 @@
+/* The effective settings, one line an option: "path: value  # where it came from". The values are
+ * the texts that were given; the precedence is that of config_build(). */
+#include "core/base/strbuf.h"
+#include "core/config/option.h"
+#include "core/config/settings.h"
+
+enum { LINE_MAX_BYTES = 256 * 1024 };
+
+struct show {
+    const struct settings *settings;
+    struct strbuf line;
+    void (*emit)(void *arg, const char *text);
+    void *arg;
+};
+
+static const struct option *option_of(const struct setting *s)
+{
+    struct slice key;
+    return option_find(s->path, &key);
+}
+
+static bool has_index(const struct setting *s)
+{
+    return s->path.p[s->path.n - 1] == ']';
+}
+
+static void flush(struct show *sh)
+{
+    strbuf_putc(&sh->line, '\0');
+    if (!sh->line.overflow)
+        sh->emit(sh->arg, sh->line.p);
+    strbuf_reset(&sh->line);
+}
+
+static void put_origin(struct show *sh, const struct setting *from)
+{
+    if (!from)
+        strbuf_printf(&sh->line, "  # default");
+    else if (from->line)
+        strbuf_printf(&sh->line, "  # %.*s:%u", SLICE_FMT(from->origin), from->line);
+    else
+        strbuf_printf(&sh->line, "  # %.*s", SLICE_FMT(from->origin));
+    flush(sh);
+}
+
+static void show_value(struct show *sh, const struct option *o)
+{
+    const struct setting *from = NULL;
+    for (size_t i = 0; i < sh->settings->n; i++) {
+        const struct setting *s = &sh->settings->v[i];
+        if (option_of(s) == o && (!from || s->rank >= from->rank))
+            from = s;
+    }
+    struct slice value = from ? from->value : slice_str(o->text);
+    strbuf_printf(&sh->line, "%s: %.*s", o->path, SLICE_FMT(value.n ? value : SLICE("null")));
+    put_origin(sh, from);
+}
+
+/* Where the winning list begins: the last setting that starts a list anew. */
+static const struct setting *list_start(const struct settings *all, const struct option *o)
+{
+    const struct setting *start = NULL;
+    for (const struct setting *s = all->v; s < all->v + all->n; s++) {
+        if (option_of(s) != o || (start && s->rank < start->rank))
+            continue;
+        if (!start || s->rank > start->rank || !has_index(s))
+            start = s;
+    }
+    return start;
+}
+
+static void show_list(struct show *sh, const struct option *o)
+{
+    const struct settings *all = sh->settings;
+    const struct setting *start = list_start(all, o);
+    strbuf_printf(&sh->line, "%s: [%s", o->path, start ? "" : o->text);
+    for (const struct setting *s = start; s && s < all->v + all->n; s++) {
+        if (s->rank == start->rank && option_of(s) == o && !slice_eq(s->value, SLICE("[]")))
+            strbuf_printf(&sh->line, "%s%.*s", s == start ? "" : ", ", SLICE_FMT(s->value));
+    }
+    strbuf_putc(&sh->line, ']');
+    put_origin(sh, start);
+}
+
+/* True if another setting of the same path wins over number i. */
+static bool overridden(const struct settings *all, size_t i)
+{
+    for (size_t j = 0; j < all->n; j++) {
+        bool wins = all->v[j].rank > all->v[i].rank || (all->v[j].rank == all->v[i].rank && j > i);
+        if (wins && slice_eq(all->v[j].path, all->v[i].path))
+            return true;
+    }
+    return false;
+}
+
+static void show_map(struct show *sh, const struct option *o)
+{
+    for (size_t i = 0; i < sh->settings->n; i++) {
+        const struct setting *s = &sh->settings->v[i];
+        if (option_of(s) != o || overridden(sh->settings, i))
+            continue;
+        strbuf_printf(&sh->line, "%.*s: %.*s", SLICE_FMT(s->path),
+                      SLICE_FMT(s->value.n ? s->value : SLICE("null")));
+        put_origin(sh, s);
+    }
+}
+
+void config_show(const struct settings *s, void (*line)(void *arg, const char *text), void *arg)
+{
+    struct show sh = {.settings = s, .emit = line, .arg = arg};
+    strbuf_init(&sh.line, LINE_MAX_BYTES);
+    for (const struct option *o = options; o < options + options_n; o++) {
+        if (o->kind == OPTION_KIND_VALUE)
+            show_value(&sh, o);
+        else if (o->kind == OPTION_KIND_LIST)
+            show_list(&sh, o);
+        else
+            show_map(&sh, o);
+    }
+    strbuf_fini(&sh.line);
+}

@@ -1,0 +1,201 @@
+/* The table of options and the search in it. Linear: some fifty rows, read at start only. */
+#include "core/config/option.h"
+#include "core/base/attr.h"
+#include "core/config/config.h"
+
+/* Each row is checked against the type of its field. */
+#define IS_BOOL(f) _Generic((f), bool : 1, default : 0)
+#define IS_DURATION(f) _Generic((f), int64_t : 1, default : 0)
+#define IS_SIZE(f) _Generic((f), uint64_t : 1, default : 0)
+#define IS_COUNT(f) _Generic((f), unsigned : 1, default : 0)
+#define IS_CHOICE(f) (sizeof(f) == sizeof(int))
+#define IS_PATH(f) _Generic((f), char * : 1, default : 0)
+#define IS_LISTEN(f) _Generic((f), struct authority * : 1, default : 0)
+#define IS_HOSTS(f) _Generic((f), struct host_pattern * : 1, default : 0)
+#define IS_OPEN_HOSTS(f) IS_HOSTS(f)
+#define IS_PORTS(f) _Generic((f), uint16_t * : 1, default : 0)
+#define IS_CIDRS(f) _Generic((f), struct cidr * : 1, default : 0)
+#define IS_RESOLVE(f) _Generic((f), struct resolve_override * : 1, default : 0)
+#define IS_SERVICE_MODE(f) _Generic((f), struct service_retry * : 1, default : 0)
+#define IS_SERVICE_ATTEMPTS(f) IS_SERVICE_MODE(f)
+
+#define FIELD(field) (((struct config *)0)->field)
+#define OPTION(type, path, field, def, allowed, doc) _Static_assert(IS_##type(FIELD(field)), path);
+#define LIST(type, path, field, def, doc) _Static_assert(IS_##type(FIELD(field)), path);
+#define MAP(type, path, field, allowed, doc) _Static_assert(IS_##type(FIELD(field)), path);
+#include "core/config/options.def"
+#undef OPTION
+#undef LIST
+#undef MAP
+
+#define AT(field) offsetof(struct config, field)
+#define OPTION(type, path, field, def, allowed, doc)                                               \
+    {path, OPTION_##type, OPTION_KIND_VALUE, AT(field), 0, def, allowed, doc},
+#define LIST(type, path, field, def, doc)                                                          \
+    {path, OPTION_##type, OPTION_KIND_LIST, AT(field), AT(n_##field), def, "", doc},
+#define MAP(type, path, field, allowed, doc)                                                       \
+    {path, OPTION_##type, OPTION_KIND_MAP, AT(field), AT(n_##field), "", allowed, doc},
+const struct option options[] = {
+#include "core/config/options.def"
+};
+#undef OPTION
+#undef LIST
+#undef MAP
+const size_t options_n = ARRAY_LEN(options);
+
+/* path against a pattern with at most one "*", which stands for one or more bytes. */
+static bool match(struct slice pattern, struct slice path, struct slice *star)
+{
+    size_t at = slice_index(pattern, '*');
+    *star = SLICE_NONE;
+    if (at == pattern.n)
+        return slice_eq(pattern, path);
+    size_t tail_n = pattern.n - at - 1;
+    if (path.n < pattern.n || memcmp(path.p, pattern.p, at) != 0 ||
+        memcmp(path.p + path.n - tail_n, pattern.p + at + 1, tail_n) != 0)
+        return false;
+    *star = slice_of(path.p + at, path.n - at - tail_n);
+    return true;
+}
+
+/* "listen[12]" -> "listen", "12" */
+static bool split_index(struct slice path, struct slice *name, struct slice *index)
+{
+    size_t open = slice_index(path, '[');
+    if (open + 2 >= path.n || path.p[path.n - 1] != ']')
+        return false;
+    *name = slice_of(path.p, open);
+    *index = slice_of(path.p + open + 1, path.n - open - 2);
+    for (size_t i = 0; i < index->n; i++) {
+        if (!ascii_is_digit(index->p[i]))
+            return false;
+    }
+    return true;
+}
+
+const struct option *option_find(struct slice path, struct slice *key)
+{
+    struct slice name = SLICE_NONE, index = SLICE_NONE;
+    bool indexed = split_index(path, &name, &index);
+    for (const struct option *o = options; o < options + options_n; o++) {
+        if (match(slice_str(o->path), path, key))
+            return o;
+        if (indexed && o->kind == OPTION_KIND_LIST && slice_eq(slice_str(o->path), name)) {
+            *key = index;
+            return o;
+        }
+    }
+    *key = SLICE_NONE;
+    return NULL;
+}
+
+/* The next longer section of an option's path: "retry", "retry.services", "retry.services.*". */
+static bool next_section(const struct option *o, struct slice *section)
+{
+    size_t from = section->n ? section->n + 1 : 0;
+    size_t len = strlen(o->path);
+    if (from >= len)
+        return false;
+    size_t dot = slice_index(slice_of(o->path + from, len - from), '.');
+    *section = slice_of(o->path, from + dot);
+    return section->n < len;
+}
+
+bool option_is_section(struct slice path)
+{
+    struct slice star;
+    for (const struct option *o = options; o < options + options_n; o++) {
+        struct slice section = SLICE_NONE;
+        while (next_section(o, &section)) {
+            if (match(section, path, &star) && slice_index(star, '.') == star.n)
+                return true;
+        }
+    }
+    return false;
+}
+
+bool option_has_free_keys(struct slice section)
+{
+    for (const struct option *o = options; o < options + options_n; o++) {
+        size_t star = slice_index(slice_str(o->path), '*');
+        if (star == section.n + 1 && memcmp(o->path, section.p, section.n) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum { NEAR_MAX = 40 }; /* longer than any path of the table */
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+/* Levenshtein distance; both at most NEAR_MAX bytes. */
+static size_t distance(struct slice a, struct slice b)
+{
+    size_t row[NEAR_MAX + 1];
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = j;
+    for (size_t i = 0; i < a.n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b.n; j++) {
+            size_t change = diagonal + (ascii_lower(a.p[i]) != b.p[j]);
+            diagonal = row[j + 1];
+            row[j + 1] = min3(change, diagonal + 1, row[j] + 1);
+        }
+    }
+    return row[b.n];
+}
+
+/* The last key of a path. */
+static struct slice last_key(struct slice path)
+{
+    size_t from = path.n;
+    while (from > 0 && path.p[from - 1] != '.')
+        from--;
+    return slice_of(path.p + from, path.n - from);
+}
+
+const char *option_nearest(struct slice path)
+{
+    const char *best = NULL;
+    if (path.n == 0 || path.n > NEAR_MAX)
+        return NULL;
+    /* A third of the letters may differ. The right key in the wrong section is near, too. */
+    size_t best_distance = path.n / 3 + 1;
+    for (const struct option *o = options; o < options + options_n; o++) {
+        struct slice name = slice_str(o->path);
+        if (name.n > NEAR_MAX)
+            continue;
+        size_t d = distance(path, name);
+        if (d > 1 && slice_eq_nocase(last_key(path), last_key(name)))
+            d = 1;
+        if (d < best_distance) {
+            best_distance = d;
+            best = o->path;
+        }
+    }
+    return best;
+}
+
+static char variable_char(char c)
+{
+    if (c == '.')
+        return '_';
+    return ascii_is_alpha(c) ? (char)(c & ~0x20) : c;
+}
+
+bool option_is_variable(const struct option *o, struct slice name)
+{
+    struct slice prefix = SLICE("RETRYD_"), path = slice_str(o->path);
+    if (o->kind == OPTION_KIND_MAP || name.n != prefix.n + path.n || !slice_starts(name, prefix))
+        return false;
+    for (size_t i = 0; i < path.n; i++) {
+        if (name.p[prefix.n + i] != variable_char(path.p[i]))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,58 @@
+/* The table of options, made from options.def: what exists, of which type, where it goes in struct
+ * config. */
+#ifndef RETRYD_CORE_CONFIG_OPTION_H
+#define RETRYD_CORE_CONFIG_OPTION_H
+
+#include "core/base/slice.h"
+
+enum option_type {
+    /* one value */
+    OPTION_BOOL,
+    OPTION_DURATION,
+    OPTION_SIZE,
+    OPTION_COUNT,
+    OPTION_CHOICE,
+    OPTION_PATH,
+    /* lists */
+    OPTION_LISTEN,
+    OPTION_HOSTS,
+    OPTION_OPEN_HOSTS, /* hosts whose TLS is opened: no whole top-level domain */
+    OPTION_PORTS,
+    OPTION_CIDRS,
+    /* maps */
+    OPTION_RESOLVE,
+    OPTION_SERVICE_MODE,
+    OPTION_SERVICE_ATTEMPTS,
+};
+
+enum option_kind { OPTION_KIND_VALUE, OPTION_KIND_LIST, OPTION_KIND_MAP };
+
+struct option {
+    const char *path; /* "timeouts.connect"; "*" stands for a name of the user's */
+    enum option_type type;
+    enum option_kind kind;
+    size_t offset, n_offset; /* in struct config; n_offset for lists and maps */
+    const char *text;        /* the default; "": unset */
+    const char *allowed;     /* "1ms..10m", "off|standard" or "" */
+    const char *doc;
+};
+
+extern const struct option options[];
+extern const size_t options_n;
+
+/* The option of a path, or NULL. *key gets the user's name in a map, the index in a list
+ * ("listen[2]" gives "2"), else the empty slice. */
+const struct option *option_find(struct slice path, struct slice *key);
+
+/* True for "timeouts", "retry.services", "retry.services.NAME": options live below it. */
+bool option_is_section(struct slice path);
+/* True if the keys below this section are names of the user's, which may hold dots. */
+bool option_has_free_keys(struct slice section);
+
+/* The path or section that looks most like this one; NULL if none is near. */
+const char *option_nearest(struct slice path);
+
+/* "RETRYD_TIMEOUTS_CONNECT" is the variable of this option. Maps have none. */
+bool option_is_variable(const struct option *o, struct slice name);
+
+#endif

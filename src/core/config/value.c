@@ -1,0 +1,272 @@
+/* Reading single values. Hosts and addresses go through the one authority parser (security
+ * requirement C5), numbers through num.h (K7). */
+#include "core/config/value.h"
+#include "core/base/attr.h"
+#include "core/base/num.h"
+#include "core/base/units.h"
+
+#include <stdio.h>
+
+bool value_bool(struct slice s, bool *out)
+{
+    int position;
+    if (!value_choice(s, SLICE("false|true"), &position))
+        return false;
+    *out = position == 1;
+    return true;
+}
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+static const struct unit duration_units[] = {
+    {"ms", NS_PER_MS},
+    {"s", NS_PER_S},
+    {"m", 60 * NS_PER_S},
+    {"h", 3600 * NS_PER_S},
+};
+
+static const struct unit size_units[] = {
+    {"", 1}, {"KiB", KIB}, {"MiB", MIB}, {"GiB", GIB}, {"TiB", 1024 * GIB},
+};
+
+/* Digits followed by the name of a unit; the product fits an int64. */
+static bool number_with_unit(struct slice s, const struct unit *units, size_t n, uint64_t *out)
+{
+    size_t digits = 0;
+    while (digits < s.n && ascii_is_digit(s.p[digits]))
+        digits++;
+    struct slice name = slice_of(s.p + digits, s.n - digits);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v;
+        if (!slice_eq(slice_str(units[i].name), name))
+            continue;
+        if (!num_u64(slice_of(s.p, digits), 19, INT64_MAX / units[i].factor, &v))
+            return false;
+        *out = v * units[i].factor;
+        return true;
+    }
+    return false;
+}
+
+bool value_duration(struct slice s, int64_t *ns)
+{
+    uint64_t v;
+    if (!number_with_unit(s, duration_units, ARRAY_LEN(duration_units), &v))
+        return false;
+    *ns = (int64_t)v;
+    return true;
+}
+
+bool value_size(struct slice s, uint64_t *bytes)
+{
+    return number_with_unit(s, size_units, ARRAY_LEN(size_units), bytes);
+}
+
+bool value_port(struct slice s, uint16_t *port)
+{
+    uint64_t v;
+    if (!num_u64(s, 5, UINT16_MAX, &v) || v == 0)
+        return false;
+    *port = (uint16_t)v;
+    return true;
+}
+
+bool value_choice(struct slice s, struct slice choices, int *out)
+{
+    struct slice choice;
+    bool done = false;
+    for (int i = 0; slice_next(&choices, '|', &choice, &done); i++) {
+        if (slice_eq(s, choice)) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool value_path(struct slice s)
+{
+    enum { LONGEST = 4095 };
+    if (s.n == 0 || s.n > LONGEST || s.p[0] != '/')
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+bool value_service(struct slice s)
+{
+    if (s.n == 0 || s.n > 63)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        if (!(s.p[i] >= 'a' && s.p[i] <= 'z') && !ascii_is_digit(s.p[i]) && s.p[i] != '-')
+            return false;
+    }
+    return true;
+}
+
+/* Cuts ":PORT" off the end; false when there is none. Colons within brackets belong to the host. */
+static bool split_port(struct slice s, struct slice *host, struct slice *port)
+{
+    size_t colon = s.n;
+    while (colon > 0 && s.p[colon - 1] != ':' && s.p[colon - 1] != ']')
+        colon--;
+    if (colon == 0 || s.p[colon - 1] == ']')
+        return false;
+    *host = slice_of(s.p, colon - 1);
+    *port = slice_of(s.p + colon, s.n - colon);
+    return true;
+}
+
+/* Where the parser insists on a port it is given one that is overwritten afterwards. */
+enum { ANY_PORT = 1 };
+
+bool value_address(struct slice s, struct authority *out, const char **why)
+{
+    struct slice host = s, digits;
+    struct authority a;
+    uint16_t port = 0;
+    if (split_port(s, &host, &digits) && !value_port(digits, &port)) {
+        *why = "bad port";
+        return false;
+    }
+    if (!authority_parse(host, ANY_PORT, &a, why))
+        return false;
+    if (a.kind == AUTHORITY_NAME) {
+        *why = "a name where an address is needed";
+        return false;
+    }
+    a.port = port;
+    *out = a;
+    return true;
+}
+
+static bool is_loopback(const struct authority *a)
+{
+    static const unsigned char one[16] = {[15] = 1};
+    if (a->kind == AUTHORITY_IPV4)
+        return slice_starts(slice_str(a->host), SLICE("127."));
+    return a->kind == AUTHORITY_IPV6 && memcmp(a->addr, one, sizeof one) == 0;
+}
+
+bool value_listen(struct slice s, struct authority *out, const char **why)
+{
+    struct slice host, digits;
+    struct authority a;
+    if (!split_port(s, &host, &digits)) {
+        *why = "the port is missing";
+        return false;
+    }
+    bool kernel_picks = slice_eq(digits, SLICE("0"));
+    if (!value_address(kernel_picks ? host : s, &a, why))
+        return false;
+    if (!is_loopback(&a)) {
+        *why = "not a loopback address; others are not supported in this version";
+        return false;
+    }
+    *out = a;
+    return true;
+}
+
+/* The 16 bytes of an address; IPv4 mapped. */
+static bool address_bytes(struct slice s, unsigned char out[16], bool *v4, const char **why)
+{
+    struct authority a;
+    char bracketed[64];
+    if (slice_index(s, ':') < s.n && s.p[0] != '[' && s.n < sizeof bracketed - 2) {
+        int n = snprintf(bracketed, sizeof bracketed, "[%.*s]", SLICE_FMT(s));
+        s = slice_of(bracketed, (size_t)n);
+    }
+    if (!authority_parse(s, ANY_PORT, &a, why))
+        return false;
+    if (a.kind == AUTHORITY_NAME || a.port != ANY_PORT) {
+        *why = "not an address";
+        return false;
+    }
+    *v4 = a.kind == AUTHORITY_IPV4;
+    if (!*v4) {
+        memcpy(out, a.addr, 16);
+        return true;
+    }
+    struct slice rest = slice_str(a.host), octet;
+    bool done = false;
+    memset(out, 0, 10);
+    memset(out + 10, 0xff, 2);
+    for (size_t i = 12; i < 16 && slice_next(&rest, '.', &octet, &done); i++) {
+        uint64_t v = 0;
+        bool ok = num_u64(octet, 3, 255, &v);
+        ASSERT(ok);
+        out[i] = (unsigned char)v;
+    }
+    return true;
+}
+
+static bool bits_beyond(const struct cidr *c)
+{
+    for (unsigned bit = c->prefix; bit < 128; bit++) {
+        if (c->addr[bit / 8] & (0x80u >> bit % 8))
+            return true;
+    }
+    return false;
+}
+
+bool value_cidr(struct slice s, struct cidr *out, const char **why)
+{
+    struct cidr c = {.prefix = 128};
+    size_t slash = slice_index(s, '/');
+    bool v4 = false;
+    if (!address_bytes(slice_of(s.p, slash), c.addr, &v4, why))
+        return false;
+    if (slash < s.n) {
+        uint64_t bits;
+        if (!num_u64(slice_of(s.p + slash + 1, s.n - slash - 1), 3, v4 ? 32 : 128, &bits)) {
+            *why = v4 ? "the prefix is not 0..32" : "the prefix is not 0..128";
+            return false;
+        }
+        c.prefix = (unsigned)bits + (v4 ? 96 : 0);
+    }
+    if (bits_beyond(&c)) {
+        *why = "the address has bits set beyond its prefix";
+        return false;
+    }
+    *out = c;
+    return true;
+}
+
+bool value_host(struct slice s, struct arena *a, struct host_pattern *out, uint16_t *port,
+                const char **why)
+{
+    struct slice host = s, digits;
+    struct authority name;
+    uint16_t found = 0;
+    if (split_port(s, &host, &digits)) {
+        if (!port || !value_port(digits, &found)) {
+            *why = port ? "bad port" : "a port does not belong here";
+            return false;
+        }
+    }
+    bool suffix = slice_starts(host, SLICE("*.")) || slice_starts(host, SLICE("."));
+    if (suffix) {
+        size_t skip = host.p[0] == '*' ? 2 : 1;
+        host = slice_of(host.p + skip, host.n - skip);
+    }
+    if (slice_index(host, '*') < host.n) {
+        *why = "\"*\" may only stand for the first labels: *.suffix";
+        return false;
+    }
+    if (!authority_parse(host, ANY_PORT, &name, why))
+        return false;
+    if (suffix && name.kind != AUTHORITY_NAME) {
+        *why = "an address has no names below it";
+        return false;
+    }
+    *out = (struct host_pattern){arena_strdup(a, slice_str(name.host)), suffix};
+    if (port)
+        *port = found;
+    return true;
+}

@@ -1,0 +1,33 @@
+/* The texts of single values: how each type is written, and nothing about where a value comes from.
+ *
+ * All are strict: no spaces inside, no sign, no fraction, no repair. False leaves *out alone. */
+#ifndef RETRYD_CORE_CONFIG_VALUE_H
+#define RETRYD_CORE_CONFIG_VALUE_H
+
+#include "core/config/config.h"
+
+bool value_bool(struct slice s, bool *out);       /* true, false */
+bool value_duration(struct slice s, int64_t *ns); /* digits with ms, s, m or h */
+bool value_size(struct slice s, uint64_t *bytes); /* digits, alone or with KiB, MiB, GiB or TiB */
+bool value_port(struct slice s, uint16_t *port);  /* 1..65535 */
+/* choices: names separated by "|"; *out is the position. */
+bool value_choice(struct slice s, struct slice choices, int *out);
+/* An absolute path without control bytes, shorter than PATH_MAX. */
+bool value_path(struct slice s);
+/* Lower-case name of a service: letters, digits and "-", at most 63. */
+bool value_service(struct slice s);
+
+/* The rest say why not, in static text. */
+
+/* ADDRESS, ADDRESS/PREFIX; IPv6 with or without brackets. No bits beyond the prefix. */
+bool value_cidr(struct slice s, struct cidr *out, const char **why);
+/* A loopback address with a port; 0 is a port here. */
+bool value_listen(struct slice s, struct authority *out, const char **why);
+/* An address, its port optional: 0 then. */
+bool value_address(struct slice s, struct authority *out, const char **why);
+/* NAME, *.SUFFIX or .SUFFIX, lower-cased onto the arena; port NULL: none may follow, else 0 for
+ * none. */
+bool value_host(struct slice s, struct arena *a, struct host_pattern *out, uint16_t *port,
+                const char **why);
+
+#endif
