@@ -50,20 +50,10 @@ class Origin:
         until(lambda: os.path.exists(ready) or self.process.poll() is not None, "the origin is ready")
         with open(ready) as f:
             addresses = json.load(f)
-        self.addresses = addresses
-        self.admin = self._port(addresses, "admin")
-        self.https = self._port(addresses, "https0")
-        self.http = self._port(addresses, "http0")
-        self.proxy = self._port(addresses, "proxy0")
+        self.admin, self.https, self.http, self.proxy = (
+            int(addresses[name].rsplit(":", 1)[1]) for name in ("admin", "https0", "http0", "proxy0"))
         if rules is not None:
             self.rules(rules)
-
-    @staticmethod
-    def _port(addresses, name):
-        value = addresses.get(name) or addresses.get("listeners", {}).get(name)
-        if isinstance(value, dict):
-            value = value["addr"]
-        return int(str(value).rsplit(":", 1)[1])
 
     def ask(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.admin, timeout=TIMEOUT)
