@@ -1,8 +1,8 @@
 /* Body framing of one direction: length, chunked, until close (RFC 9112 6 and 7; security
  * requirements B9, B10, B13). Incremental; yields slices of the caller's buffer, copies nothing.
  *
- * Chunk extensions are checked and dropped. Trailer fields are checked; the allowed ones are kept for
- * forwarding, framing, routing, authentication, hop-by-hop and Content-* names are dropped. */
+ * Chunk extensions are checked and dropped. Trailer fields are checked; the allowed ones are kept
+ * for forwarding, framing, routing, authentication, hop-by-hop and Content-* names are dropped. */
 #ifndef RETRYD_CORE_HTTP_H1_BODY_H
 #define RETRYD_CORE_HTTP_H1_BODY_H
 
@@ -33,9 +33,10 @@ struct h1_body {
     enum h1_chunk_state chunk;
     unsigned ext;          /* state inside an extension */
     unsigned digits;       /* hex digits of the size seen */
-    uint64_t line_bytes;   /* of the current chunk line */
+    unsigned ext_bytes;    /* extension bytes of the current chunk line, bounded */
     uint64_t overhead;     /* sum of all chunk-line bytes, bounded against total */
     struct strbuf trailer; /* raw trailer section, bounded */
+    struct h1_fields scan; /* of the trailer section */
     struct header_list trailers;
 };
 
@@ -45,8 +46,8 @@ void h1_body_fini(struct h1_body *b);
 
 /* Takes bytes from buf[0..n): *used of them are consumed, *data is a run of body bytes within buf
  * (possibly empty). PARSE_OK: the body has ended (b->done), nothing after *used belongs to it.
- * PARSE_MORE: call again, with the rest of the buffer if *used < n, else with more bytes. PARSE_BAD:
- * b->problem. Trailers, when allowed to be forwarded, are in b->trailers on arena a. */
+ * PARSE_MORE: call again, with the rest of the buffer if *used < n, else with more bytes.
+ * PARSE_BAD: b->problem. Trailers, when allowed to be forwarded, are in b->trailers on arena a. */
 enum parse h1_body_read(struct h1_body *b, const char *buf, size_t n, struct arena *a, size_t *used,
                         struct slice *data);
 

@@ -13,16 +13,20 @@ struct h1_extra {
 };
 
 /* "METHOD path_query HTTP/1.1", Host in the place and spelling it came in (value `host` when not
- * empty, else as received; added first when the request had none), the end-to-end fields as hopbyhop
- * decides, framing as `framing` says (Content-Length is written where it stood, with the received
- * spelling of the name and canonical digits; Transfer-Encoding: chunked at the place of the received
- * one), then the extras. Never writes Connection: upstream connections are persistent by default. */
+ * empty, else as received; added first when the request had none), the end-to-end fields as
+ * hopbyhop decides, framing as `framing` says (Content-Length is written where it stood, with the
+ * received spelling of the name and canonical digits; Transfer-Encoding: chunked at the place of
+ * the received one), then the extras. Writes Connection (and Upgrade) only for a WebSocket
+ * handshake, as received: upstream connections are persistent by default. False when out is full.
+ */
 bool h1_write_request(struct strbuf *out, const struct http_req *req, struct slice path_query,
                       struct slice host, const struct h1_extra *extra, size_t n_extra);
 
-/* To a client of HTTP/1.client_minor. framing is how the body will be written (a chunked body to a 1.0
- * client becomes UNTIL_CLOSE: the caller says so). close adds "Connection: close". The status line is
- * "HTTP/1.1 <status> <reason as received>". */
+/* framing is how the body will be written (a chunked body to a 1.0 client becomes UNTIL_CLOSE: the
+ * caller says so); with NONE a received Content-Length is kept, except on 1xx and 204 (D2). A
+ * framing field that was not received is added at the end. close adds "Connection: close". The
+ * status line is "HTTP/1.1 <status> <reason as received>"; a 101 to WebSocket keeps Connection and
+ * Upgrade. False when out is full. */
 bool h1_write_response(struct strbuf *out, const struct http_resp *resp, enum http_framing framing,
                        bool close, const struct h1_extra *extra, size_t n_extra);
 

@@ -25,10 +25,22 @@ struct slice header_get(const struct header_list *l, struct slice name);
 size_t header_count(const struct header_list *l, struct slice name);
 bool header_has(const struct header_list *l, struct slice name);
 
+/* Replaces the value of the first field of that name, place and spelling kept; appends when absent.
+ */
+void header_set(struct header_list *l, struct arena *a, struct slice name, struct slice value);
+
 /* True if the comma separated lists of all fields of that name hold the token (any case). */
 bool header_list_has_token(const struct header_list *l, struct slice name, struct slice token);
 
-/* RFC 9110 5.6.2 tchar, one table for the whole project. */
+/* Classes of bytes, one table for the whole project. */
+enum {
+    HTTP_TCHAR = 1,  /* RFC 9110 5.6.2 */
+    HTTP_TARGET = 2, /* of a request target: 0x21-0x7E without "#" and "\\" (B5) */
+    HTTP_TEXT = 4,   /* of a field value or reason: HTAB, SP, VCHAR, obs-text (B6) */
+};
+extern const unsigned char http_byte_class[256];
+
+/* HTTP_TCHAR */
 bool http_is_tchar(unsigned char c);
 /* 1*tchar */
 bool http_is_token(struct slice s);

@@ -49,9 +49,13 @@ struct http_resp {
     struct slice reason;
     struct header_list fields;
     enum http_framing framing;
-    uint64_t content_length;
-    bool close; /* the connection cannot be used again after this response */
+    uint64_t
+        content_length; /* the received Content-Length, also where no body follows (HEAD, 304) */
+    bool close;         /* the connection cannot be used again after this response */
 };
+
+/* Methods are case-sensitive (RFC 9110 9.1). */
+enum http_method http_method_of(struct slice name);
 
 /* RFC 9110 9.2.2. */
 bool http_method_idempotent(enum http_method m);

@@ -4,6 +4,7 @@
 #define RETRYD_CORE_HTTP_URI_H
 
 #include "core/base/slice.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { HTTP_HOST_MAX = 253 };
@@ -24,7 +25,8 @@ struct authority {
 /* host [":" port]. default_port 0: a port is required. False with *why (static text) on userinfo,
  * empty host, bad port (0, sign, > 65535), zone id, IPvFuture, percent or non-ASCII bytes, a label
  * over 63 or empty, a name over 253, characters outside letters, digits, "-", "_" and ".", and on
- * all-numeric or 0x forms that are not a proper dotted quad (1.2.3, 2130706433, 0x7f.1, 0177.0.0.1). */
+ * all-numeric or 0x forms that are not a proper dotted quad (1.2.3, 2130706433, 0x7f.1,
+ * 0177.0.0.1). */
 bool authority_parse(struct slice text, uint16_t default_port, struct authority *out,
                      const char **why);
 
@@ -48,16 +50,19 @@ struct target {
     enum target_form form;
     bool https;                 /* absolute-form scheme */
     struct authority authority; /* absolute- and authority-form */
-    struct slice path_query;    /* what goes into origin-form, byte for byte; "/" is supplied when an
-                                   absolute-form has no path ("/?q" for an empty path with query) */
+    struct slice path_query;    /* what goes into origin-form, byte for byte, "*" for asterisk-form.
+                                   An absolute-form without a path gives "/", or "?query" alone: the
+                                   serializer and target_path supply the "/" in front of that */
+    bool no_path;               /* absolute-form with neither path nor query: OPTIONS becomes "*"
+                                   towards the origin (RFC 9112 3.2.4) */
 };
 
-/* Reads a target that the head parser already accepted. is_connect selects authority-form. TARGET_BAD
- * with *why otherwise. Only http and https schemes (any case). */
+/* Reads a target that the head parser already accepted. is_connect selects authority-form.
+ * TARGET_BAD with *why otherwise. Only http and https schemes (any case). */
 enum target_form target_parse(struct slice text, bool is_connect, struct target *out,
                               const char **why);
 
-/* The path without the query, and the query without "?". */
+/* The path without the query ("/" for an empty one), and the query without "?". */
 struct slice target_path(struct slice path_query);
 struct slice target_query(struct slice path_query);
 
