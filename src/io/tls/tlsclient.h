@@ -7,8 +7,8 @@
 
 struct tlsclient;
 
-/* system_trust: the system store; ca_file: extra PEM, or NULL. own_root: never a trust anchor even when
- * installed system-wide (G4), or NULL. An empty or unreadable store is an error (G5). */
+/* system_trust: the system store; ca_file: extra PEM, or NULL. own_root: never a trust anchor even
+ * when installed system-wide (G4), or NULL. An empty or unreadable store is an error (G5). */
 struct tlsclient *tlsclient_new(bool system_trust, const char *ca_file, X509 *own_root,
                                 struct err *err);
 void tlsclient_free(struct tlsclient *t);

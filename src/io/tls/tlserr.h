@@ -5,8 +5,13 @@
 #include "core/base/err.h"
 #include <openssl/ssl.h>
 
-/* True if the failed handshake of ssl failed because of the peer's certificate. Writes a line such as
- * "certificate has expired" or "handshake: unsupported protocol" to err, and empties the error queue. */
+/* True if the failed handshake of ssl failed because of the peer's certificate. Writes a line such
+ * as "certificate: certificate has expired" or "handshake: unsupported protocol" to err, and
+ * empties the error queue. */
 bool tlserr_explain(const SSL *ssl, struct err *err);
+
+/* "WHAT: REASON", for a failed call that is not a handshake. Empties the error queue. Returns
+ * false. */
+bool tlserr_set(struct err *err, const char *what);
 
 #endif

@@ -1,0 +1,39 @@
+/* Reading OpenSSL's two places for trouble: the verification result of the peer's certificate, and
+ * the error queue, whose oldest entry is the cause. */
+#include "io/tls/tlserr.h"
+
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+#include <string.h>
+
+/* Reason text of the oldest entry of the queue, NULL when it is empty. */
+static const char *cause(void)
+{
+    unsigned long code = ERR_peek_error();
+    if (code == 0)
+        return NULL;
+    if (ERR_SYSTEM_ERROR(code))
+        return strerror(ERR_GET_REASON(code));
+    const char *reason = ERR_reason_error_string(code);
+    return reason ? reason : "unknown error";
+}
+
+bool tlserr_explain(const SSL *ssl, struct err *err)
+{
+    long verdict = SSL_get_verify_result(ssl);
+    const char *reason = cause();
+    if (verdict != X509_V_OK)
+        err_set(err, "certificate: %s", X509_verify_cert_error_string(verdict));
+    else
+        err_set(err, "handshake: %s", reason ? reason : "connection closed");
+    ERR_clear_error();
+    return verdict != X509_V_OK;
+}
+
+bool tlserr_set(struct err *err, const char *what)
+{
+    const char *reason = cause();
+    err_set(err, "%s: %s", what, reason ? reason : "failed without a reason");
+    ERR_clear_error();
+    return false;
+}

@@ -1,0 +1,17 @@
+/* The server half of interception: one context for all hosts; the leaf is put on each SSL (security
+ * requirements F2, F6, F7, F8). */
+#ifndef RETRYD_IO_TLS_TLSSERVER_H
+#define RETRYD_IO_TLS_TLSSERVER_H
+
+#include "core/base/err.h"
+#include <openssl/ssl.h>
+
+/* key: of all leaves; intermediate: sent behind each of them. NULL with *err. */
+SSL_CTX *tlsserver_ctx(EVP_PKEY *key, X509 *intermediate, struct err *err);
+/* New keys for session tickets; those given out before fall back to full handshakes. */
+bool tlsserver_new_ticket_keys(SSL_CTX *ctx, struct err *err);
+/* A server SSL that answers with this leaf, refuses an SNI that the leaf is not for, and resumes
+ * only sessions of the same host. */
+SSL *tlsserver_ssl(SSL_CTX *ctx, X509 *leaf, const char *host, struct err *err);
+
+#endif
