@@ -1,5 +1,5 @@
-/* Who is this request for and from, and what is special about that service: the AWS knowledge of the
- * program, all of it rows in the .def tables beside this file (spec 3, 4, 5, 8). */
+/* Who is this request for and from, and what is special about that service: the AWS knowledge of
+ * the program, all of it rows in the .def tables beside this file (spec 3, 4, 5, 8). */
 #ifndef RETRYD_CORE_AWS_AWS_H
 #define RETRYD_CORE_AWS_AWS_H
 
@@ -22,22 +22,23 @@ struct aws_service {
 
 /* Identification of one request. Slices are on the arena or static. */
 struct aws_target {
-    bool is_aws;                       /* host in an AWS partition, or AWS-signed */
-    bool is_service_endpoint;          /* the host is one of the endpoint table (I3), not just under
-                                          an AWS suffix */
-    const struct aws_service *service; /* NULL: no row for it (then `service_name` may still be set) */
-    struct slice service_name;         /* for logs and keys: row name, else signing name, else first
-                                          host label; "-" when unknown */
-    struct slice signing_name;         /* credential scope; empty for unsigned requests */
-    struct slice region;               /* empty when unknown */
-    struct slice operation;            /* "PutItem", "ReceiveMessage", "UploadPartCopy"; empty */
-    struct slice access_key;           /* from the credential scope; empty when unsigned. Never log */
+    bool is_aws; /* host in an AWS partition, or AWS-signed */
+    /* The host is one of the endpoint table (I3), not just under an AWS suffix. */
+    bool is_service_endpoint;
+    /* NULL: no row for it (then service_name may still be set). */
+    const struct aws_service *service;
+    /* For logs and keys: row name, else signing name, else first label of an AWS host; "-". */
+    struct slice service_name;
+    struct slice signing_name; /* credential scope; empty for unsigned requests */
+    struct slice region;       /* empty when unknown */
+    struct slice operation;    /* "PutItem", "ReceiveMessage", "UploadPartCopy"; empty */
+    struct slice access_key;   /* from the credential scope; empty when unsigned. Never log */
     bool presigned;
     bool long_poll;    /* spec 8 */
     bool error_in_200; /* spec 3.6: the three S3 operations */
 };
 
-/* Host under one of the AWS partitions' suffixes, on label boundaries (evilamazonaws.com is not). */
+/* Host under a suffix of an AWS partition, on label boundaries (evilamazonaws.com is not). */
 bool aws_host(struct slice host);
 /* The suffixes themselves ("amazonaws.com", …), for name constraints and lists; n of them. */
 const struct slice *aws_suffixes(size_t *n);
@@ -50,7 +51,11 @@ bool aws_service_endpoint(struct slice host);
 void aws_identify(const struct http_req *req, struct slice host, struct slice path_query,
                   struct slice body_prefix, struct arena *a, struct aws_target *out);
 
-/* Standard mode 2.1 for this target, before settings: base delays, attempts, code tables, long_poll. */
+/* The service of that name (its row in services.def); NULL: no such row. */
+const struct aws_service *aws_service_by_name(struct slice name);
+
+/* Standard mode 2.1 for this target, before settings: base delays, attempts, code tables,
+ * long_poll. */
 struct retry_policy aws_policy(const struct aws_target *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* Response head and a prefix of its body to the AWS error code (spec 3; security requirement E10).
  *
- * JSON through jansson, XML through expat, by what the response looks like. CBOR and content codings
- * are readers of the same kind and have their row in the reader table. */
+ * JSON through jansson, XML through expat, by what the response looks like. CBOR and content
+ * codings are readers of the same kind and have their row in the reader table. */
 #ifndef RETRYD_CORE_AWS_ERRCODE_H
 #define RETRYD_CORE_AWS_ERRCODE_H
 
@@ -30,17 +30,19 @@ struct errcode {
     enum errcode_source source;
 };
 
-/* body: what is held of it (at most ERRCODE_BODY_MAX is looked at); whole: that is all of it. has_body
- * false for HEAD, 204, 304: headers only. */
+/* body: what is held of it (at most ERRCODE_BODY_MAX is looked at); whole: that is all of it.
+ * has_body false for HEAD, 204, 304: headers only. */
 void errcode_read(const struct http_resp *resp, struct slice body, bool whole, bool has_body,
                   struct arena *a, struct errcode *out);
 
-/* Spec 3.2: before the first ',', then before the first ':', then after the first '#', trimmed. Empty or
- * with bytes outside [A-Za-z0-9._:#/-] or over ERRCODE_MAX: empty. */
+/* Spec 3.2: before the first ',', then before the first ':', then after the first '#', trimmed.
+ * Empty or with bytes outside [A-Za-z0-9._:#/-] or over ERRCODE_MAX: empty. */
 struct slice errcode_clean(struct slice raw);
+/* 1..ERRCODE_MAX bytes of that set. */
+bool errcode_allowed(struct slice code);
 
-/* Spec 3.6, for a 200 of S3: what the root element is, and whether the document is complete. A document
- * that is not well-formed: XML_ROOT_NONE, *complete false. */
+/* Spec 3.6, for a 200 of S3: what the root element is, and whether the document is complete. A
+ * document that is not well-formed: XML_ROOT_NONE, *complete false. */
 enum xml_root errcode_xml_root(struct slice body, bool *complete);
 
 /* For own answers: the protocol a client of this request speaks. */
