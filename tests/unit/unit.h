@@ -8,10 +8,10 @@
 #define UNIT_MAIN(name, ...)                                                                       \
     int main(void)                                                                                 \
     {                                                                                              \
-        TCase *(*const cases[])(void) = {__VA_ARGS__};                                             \
+        TCase *(*const unit_cases_[])(void) = {__VA_ARGS__};                                       \
         Suite *suite = suite_create(name);                                                         \
-        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)                                \
-            suite_add_tcase(suite, cases[i]());                                                    \
+        for (size_t i = 0; i < sizeof unit_cases_ / sizeof unit_cases_[0]; i++)                    \
+            suite_add_tcase(suite, unit_cases_[i]());                                              \
         SRunner *runner = srunner_create(suite);                                                   \
         srunner_run_all(runner, CK_ENV);                                                           \
         int failed = srunner_ntests_failed(runner);                                                \

@@ -1,0 +1,16 @@
+/* Has the program at the other end of a local TCP connection really gone? A FIN alone does not tell a client that
+ * left from one that only half-closed and still reads; the kernel knows whether the peer's socket still belongs to
+ * a process (sock_diag(7), same network namespace). */
+#ifndef RETRYD_IO_NET_PEERPROBE_H
+#define RETRYD_IO_NET_PEERPROBE_H
+
+enum peer_state {
+    PEER_UNKNOWN, /* not local, or the kernel does not say: assume that it is there */
+    PEER_OPEN,    /* a process holds the socket */
+    PEER_GONE,    /* no socket any more, or one that no process holds */
+};
+
+/* One netlink round trip inside the kernel; never waits for a peer. */
+enum peer_state peerprobe(int fd);
+
+#endif

@@ -1,0 +1,58 @@
+/* Signature age: the dates, and which of the bounds comes first. */
+#include "core/aws/sigtime.h"
+#include "unit.h"
+
+START_TEST(dates)
+{
+    int64_t s = 0;
+    ck_assert(sigtime_parse_amz(SLICE("19700101T000000Z"), &s) && s == 0);
+    ck_assert(sigtime_parse_amz(SLICE("20250101T000000Z"), &s) && s == 1735689600);
+    ck_assert(sigtime_parse_amz(SLICE("20240229T235959Z"), &s) && s == 1709251199);
+    ck_assert(!sigtime_parse_amz(SLICE("20250101T000000"), &s));
+    ck_assert(!sigtime_parse_amz(SLICE("20251301T000000Z"), &s));
+    ck_assert(!sigtime_parse_amz(SLICE("2025-1-1T000000Z"), &s));
+    ck_assert(sigtime_parse_http(SLICE("Sun, 06 Nov 1994 08:49:37 GMT"), &s) && s == 784111777);
+    ck_assert(!sigtime_parse_http(SLICE("Sunday, 06-Nov-94 08:49:37 GMT"), &s));
+    ck_assert(!sigtime_parse_http(SLICE("Sun, 06 Foo 1994 08:49:37 GMT"), &s));
+}
+END_TEST
+
+static int64_t deadline(const char *name, const char *value, const char *target, const char *sdk)
+{
+    struct arena a;
+    arena_init(&a);
+    struct http_req req = {0};
+    if (name != NULL)
+        header_add(&req.fields, &a, slice_str(name), slice_str(value));
+    if (sdk != NULL)
+        header_add(&req.fields, &a, SLICE("amz-sdk-request"), slice_str(sdk));
+    int64_t d = sigtime_deadline_s(&req, slice_str(target), 240);
+    arena_fini(&a);
+    return d;
+}
+
+START_TEST(which_bound_holds)
+{
+    ck_assert(deadline(NULL, NULL, "/", NULL) == SIGTIME_NEVER);
+    ck_assert(deadline("X-Amz-Date", "20250101T000000Z", "/", NULL) == 1735689600 + 240);
+    ck_assert(deadline("X-Amz-Date", "nonsense", "/", NULL) == SIGTIME_NEVER);
+    ck_assert(deadline(NULL, NULL, "/k?X-Amz-Date=20250101T000000Z&X-Amz-Expires=3600", NULL) ==
+              1735689600 + 3600);
+    ck_assert(deadline(NULL, NULL, "/k?X-Amz-Date=20250101T000000Z", NULL) == 1735689600 + 240);
+    ck_assert(deadline("x-amz-date", "20250101T000000Z", "/",
+                       "ttl=20250101T000100Z; attempt=2; max=3") == 1735689600 + 60);
+    ck_assert(deadline("x-amz-date", "20250101T000000Z", "/",
+                       "attempt=2; max=3; ttl=20260101T000000Z") == 1735689600 + 240);
+    ck_assert(deadline(NULL, NULL, "/", "attempt=1; ttl=20250101T000100Z") == 1735689660);
+}
+END_TEST
+
+static TCase *cases(void)
+{
+    TCase *tc = tcase_create("sigtime");
+    tcase_add_test(tc, dates);
+    tcase_add_test(tc, which_bound_holds);
+    return tc;
+}
+
+UNIT_MAIN("sigtime", cases)
