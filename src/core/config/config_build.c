@@ -358,9 +358,9 @@ static void unknown(struct build *b)
         complain(b, "a list is not allowed here; give one value");
         return;
     }
-    const char *near = option_nearest(s->path);
+    const struct option *near = option_nearest(s->path);
     if (near)
-        complain(b, "unknown option; did you mean %s?", near);
+        complain(b, "unknown option; did you mean %s?", near->path);
     else
         complain(b, "unknown option; retryd.yaml(5) lists all");
 }

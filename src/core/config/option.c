@@ -3,6 +3,8 @@
 #include "core/base/attr.h"
 #include "core/config/config.h"
 
+#include <stdio.h>
+
 /* Each row is checked against the type of its field. */
 #define IS_BOOL(f) _Generic((f), bool : 1, default : 0)
 #define IS_DURATION(f) _Generic((f), int64_t : 1, default : 0)
@@ -159,9 +161,9 @@ static struct slice last_key(struct slice path)
     return slice_of(path.p + from, path.n - from);
 }
 
-const char *option_nearest(struct slice path)
+const struct option *option_nearest(struct slice path)
 {
-    const char *best = NULL;
+    const struct option *best = NULL;
     if (path.n == 0 || path.n > NEAR_MAX)
         return NULL;
     /* A third of the letters may differ. The right key in the wrong section is near, too. */
@@ -175,27 +177,23 @@ const char *option_nearest(struct slice path)
             d = 1;
         if (d < best_distance) {
             best_distance = d;
-            best = o->path;
+            best = o;
         }
     }
     return best;
 }
 
-static char variable_char(char c)
+void option_variable(const struct option *o, char out[OPTION_VARIABLE_MAX])
 {
-    if (c == '.')
-        return '_';
-    return ascii_is_alpha(c) ? (char)(c & ~0x20) : c;
-}
-
-bool option_is_variable(const struct option *o, struct slice name)
-{
-    struct slice prefix = SLICE("RETRYD_"), path = slice_str(o->path);
-    if (o->kind == OPTION_KIND_MAP || name.n != prefix.n + path.n || !slice_starts(name, prefix))
-        return false;
-    for (size_t i = 0; i < path.n; i++) {
-        if (name.p[prefix.n + i] != variable_char(path.p[i]))
-            return false;
+    out[0] = '\0';
+    if (o->kind == OPTION_KIND_MAP)
+        return;
+    int n = snprintf(out, OPTION_VARIABLE_MAX, "RETRYD_%s", o->path);
+    ASSERT(n > 0 && n < OPTION_VARIABLE_MAX);
+    for (char *c = out; *c; c++) {
+        if (*c == '.')
+            *c = '_';
+        else if (ascii_is_alpha(*c))
+            *c = (char)(*c & ~0x20);
     }
-    return true;
 }

@@ -49,10 +49,11 @@ bool option_is_section(struct slice path);
 /* True if the keys below this section are names of the user's, which may hold dots. */
 bool option_has_free_keys(struct slice section);
 
-/* The path or section that looks most like this one; NULL if none is near. */
-const char *option_nearest(struct slice path);
+/* The option whose path looks most like this one; NULL if none is near. */
+const struct option *option_nearest(struct slice path);
 
-/* "RETRYD_TIMEOUTS_CONNECT" is the variable of this option. Maps have none. */
-bool option_is_variable(const struct option *o, struct slice name);
+/* The environment variable of the option: "RETRYD_TIMEOUTS_CONNECT". Maps have none: "". */
+enum { OPTION_VARIABLE_MAX = 64 };
+void option_variable(const struct option *o, char out[OPTION_VARIABLE_MAX]);
 
 #endif

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""conf/retryd.yaml and retryd.yaml(5) name every row of options.def with its default.
+
+Both are written from the table: the whole of conf/retryd.yaml, and the option list of the manual page between its
+two markers. As a test this compares; after a change of the table run it with --write.
+
+usage: check_options.py SOURCE_DIR [BUILD_DIR] [--write]
+"""
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+TABLE = "src/core/config/options.def"
+CONF = "conf/retryd.yaml"
+MAN = "doc/man/retryd.yaml.5"
+BEGIN, END = '.\\" options.def: begin\n', '.\\" options.def: end\n'
+
+# What a type is called in the manual.
+TYPES = {
+    "BOOL": "boolean", "DURATION": "duration", "SIZE": "size", "COUNT": "number", "CHOICE": "word",
+    "PATH": "path", "LISTEN": "list of addresses", "HOSTS": "list of hosts", "OPEN_HOSTS": "list of hosts",
+    "PORTS": "list of ports", "CIDRS": "list of ranges", "RESOLVE": "address", "SERVICE_MODE": "word",
+    "SERVICE_ATTEMPTS": "number",
+}
+# The name that "*" stands for, and a line that shows the map in use.
+MAPS = {
+    "resolve.*": ("HOST", '"s3.eu-central-1.amazonaws.com:443": "127.0.0.1:9000"'),
+    "retry.services.*.mode": ("SERVICE", "dynamodb: {mode: standard, max_attempts: 10}"),
+    "retry.services.*.max_attempts": ("SERVICE", None),
+}
+
+
+class Option:
+    def __init__(self, macro, args):
+        self.kind, self.type, self.path = macro, args[0], args[1]
+        if macro == "OPTION":
+            self.default, self.allowed, self.doc = args[3:]
+        elif macro == "LIST":
+            self.default, self.allowed, self.doc = args[3], "", args[4]
+        else:
+            self.default, self.allowed, self.doc = "", args[3], args[4]
+
+    def yaml_value(self):
+        if self.kind == "LIST":
+            return f"[{self.default}]"
+        return self.default or "null"
+
+
+def read_table(text):
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    options = []
+    for macro, body in re.findall(r"^(OPTION|LIST|MAP)\((.*?)\)$", text, flags=re.S | re.M):
+        args = []
+        for words in re.findall(r'((?:"(?:[^"\\]|\\.)*"\s*)+|[\w.]+)', body):
+            parts = re.findall(r'"((?:[^"\\]|\\.)*)"', words)
+            args.append("".join(parts) if words.startswith('"') else words)
+        options.append(Option(macro, args))
+    rows = len(re.findall(r"^(?:OPTION|LIST|MAP)\(", text, flags=re.M))
+    if rows != len(options) or not options:
+        sys.exit(f"{TABLE}: {rows} rows, but {len(options)} could be read")
+    return options
+
+
+def comment(text, indent):
+    lines = textwrap.wrap(text, 98 - len(indent), break_long_words=False, break_on_hyphens=False)
+    return [f"{indent}# {line}" for line in lines]
+
+
+def doc_of(option):
+    return f"{option.doc} ({option.allowed})" if option.allowed else option.doc
+
+
+def make_conf(options):
+    lines = [
+        "# Configuration of retryd. Everything here is the default: keep what you change, drop the rest.",
+        "# The manual is retryd.yaml(5); `retryd check -c FILE --show` reads a file and says what it comes to.",
+    ]
+    open_sections = []
+    for option in options:
+        *sections, key = option.path.split(".")
+        if option.kind == "MAP":
+            at = option.path.split(".").index("*")
+            sections, key = option.path.split(".")[: at - 1], option.path.split(".")[at - 1]
+        if sections != open_sections or not sections:
+            lines.append("")
+        for depth, section in enumerate(sections):
+            if open_sections[: depth + 1] != sections[: depth + 1]:
+                lines.append("  " * depth + f"{section}:")
+        open_sections = sections
+        indent = "  " * len(sections)
+        if option.kind != "MAP":
+            lines += comment(doc_of(option), indent) + [f"{indent}{key}: {option.yaml_value()}"]
+        elif f"{indent}{key}: {{}}" not in lines:
+            example = MAPS[option.path][1]
+            lines += comment(doc_of(option), indent)
+            lines += [f"{indent}#   {example}", f"{indent}{key}: {{}}"]
+        else:
+            lines[-2:-2] = comment(doc_of(option), indent)
+    return "\n".join(lines) + "\n"
+
+
+def roff(text):
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text.startswith((".", "'")) else text
+
+
+def make_man_list(options):
+    lines = [".Bl -tag -width Ds"]
+    for option in options:
+        path = option.path.replace("*", MAPS[option.path][0]) if option.kind == "MAP" else option.path
+        lines.append(f".It Cm {path} : Ar {TYPES[option.type]}")
+        for sentence in re.split(r"(?<=\.) (?=[A-Z0-9])", option.doc):
+            lines += [roff(line) for line in textwrap.wrap(sentence, 78, break_on_hyphens=False)]
+        if option.allowed:
+            lines.append(f"Allowed: {roff(option.allowed.replace('|', ', '))}.")
+        if option.kind != "MAP":
+            default = option.default or ("none" if option.kind == "LIST" else "unset")
+            lines.append(f"Default: {roff(default)}.")
+    lines.append(".El")
+    return "\n".join(lines) + "\n"
+
+
+def make_man(old, options):
+    if old.count(BEGIN) != 1 or old.count(END) != 1:
+        sys.exit(f"{MAN}: the markers around the option list are missing")
+    head, tail = old.split(BEGIN)[0], old.split(END)[1]
+    return head + BEGIN + make_man_list(options) + END + tail
+
+
+def main():
+    args = [a for a in sys.argv[1:] if a != "--write"]
+    root = Path(args[0])
+    options = read_table((root / TABLE).read_text())
+    man = (root / MAN).read_text()
+    wanted = {CONF: make_conf(options), MAN: make_man(man, options)}
+    bad = 0
+    for name, text in wanted.items():
+        path = root / name
+        if "--write" in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            print(f"{name} does not agree with {TABLE}; run tests/arch/check_options.py . --write")
+            bad = 1
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
