@@ -2,6 +2,7 @@
 import hashlib
 import os
 import random
+import signal
 import threading
 import time
 
@@ -28,15 +29,11 @@ def chunked(body, size, trailers=b""):
 
 
 def chunked_put(body):
-    """A PUT without a length, signed without its payload, as streaming SDKs send it."""
-    headers = sigv4.sign("PUT", "bucket.s3.us-east-1.amazonaws.com", "/stream.bin",
-                         [("Transfer-Encoding", "chunked")], body, "s3", payload="UNSIGNED-PAYLOAD")
-    # Transfer-Encoding is the proxy's own matter and is never signed by a client.
-    unsigned = [h for h in sigv4.sign("PUT", "bucket.s3.us-east-1.amazonaws.com", "/stream.bin", [], body, "s3",
-                                      payload="UNSIGNED-PAYLOAD")]
-    assert headers
-    return sigv4.Request("PUT", "bucket.s3.us-east-1.amazonaws.com", "/stream.bin",
-                         unsigned + [("Transfer-Encoding", "chunked")])
+    """A PUT without a length, its payload not signed, as streaming SDKs send it. The transfer coding is the
+    connection's own matter and never signed."""
+    host, target = "bucket.s3.us-east-1.amazonaws.com", "/stream.bin"
+    signed = sigv4.sign("PUT", host, target, [], body, "s3", payload="UNSIGNED-PAYLOAD")
+    return sigv4.Request("PUT", host, target, signed + [("Transfer-Encoding", "chunked")])
 
 
 @pytest.mark.parametrize("fault", [DOWN, {"fail": "reset"}], ids=["503", "reset"])
@@ -181,7 +178,6 @@ def test_origin_that_does_not_read_holds_the_client_back(origin, make_retryd):
     # The origin's `hang` reads and forgets, so the stop is made with the process itself.
     request = put(noise(32 * MIB))
     wire = retryd.open(request.host)
-    import signal
     wire.send(request.head())
     until(lambda: origin.log("tls"), "the origin has the connection")
     origin.process.send_signal(signal.SIGSTOP)
@@ -194,13 +190,6 @@ def test_origin_that_does_not_read_holds_the_client_back(origin, make_retryd):
         except OSError:
             pass
         assert sent < 24 * MIB, "all of it was taken"
-        with open("/proc/%d/status" % retryd.process.pid) as f:
-            rss = [int(line.split()[1]) for line in f if line.startswith("VmHWM")][0]
-        assert rss < 400 * 1024 if "asan" in retryd_build() else rss < 64 * 1024
     finally:
         origin.process.send_signal(signal.SIGCONT)
         wire.close()
-
-
-def retryd_build():
-    return os.environ.get("RETRYD_BIN", "")

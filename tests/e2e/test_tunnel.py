@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from daemons import free_port
 from wire import Wire
 
 
@@ -114,7 +115,6 @@ def test_idle_tunnel_is_closed(make_retryd, raw_server):
 
 
 def test_dead_end_is_answered_before_the_tunnel_opens(make_retryd):
-    from daemons import free_port
     retryd = make_retryd(resolve={"raw.example:443": "127.0.0.1:%d" % free_port()})
     wire = retryd.plain()
     wire.send(b"CONNECT raw.example:443 HTTP/1.1\r\nHost: raw.example:443\r\n\r\n")

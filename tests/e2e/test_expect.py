@@ -1,0 +1,111 @@
+"""Expect: 100-continue (security requirement C11; PR-03): one bare interim answer, never two, never late."""
+import time
+
+import pytest
+
+import sigv4
+from daemons import elapsed
+
+BODY = b"0123456789abcdef" * 4096
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def expecting():
+    return sigv4.s3("PUT", "/key", BODY, headers=[("Expect", "100-continue")])
+
+
+@pytest.fixture(params=["intercepted", "plain"])
+def opened(request, retryd):
+    """(wire, send_head): a connection, and what sends the request's head there."""
+    clear = request.param == "plain"
+    wire = retryd.plain() if clear else retryd.open(expecting().host)
+
+    def send_head(r):
+        wire.send(r.head(r.absolute() if clear else None))
+
+    return wire, send_head
+
+
+def test_upstream_says_100(origin, opened):
+    wire, send_head = opened
+    r = expecting()
+    began = time.monotonic()
+    send_head(r)
+    assert wire.head() == INTERIM
+    assert elapsed(began) < 1
+    wire.send(BODY)
+    answer = wire.response("PUT")
+    assert answer.status == 200 and answer.interim == []
+    (request,) = origin.requests()
+    assert (request["expect"], request["expect_waited"], request["sig"]) == ("100-continue", True, "ok")
+
+
+def test_upstream_never_says_100(origin, opened):
+    wire, send_head = opened
+    origin.rules({"requests": [{"phase": "head", "steps": [{"expect": "withhold", "proceed": True}]}]})
+    began = time.monotonic()
+    send_head(expecting())
+    assert wire.head() == INTERIM
+    assert 0.5 < elapsed(began) < 2
+    wire.send(BODY)
+    answer = wire.response("PUT")
+    assert answer.status == 200 and answer.interim == []
+
+
+@pytest.mark.parametrize("status", [403, 307])
+def test_final_answer_instead(origin, opened, status):
+    wire, send_head = opened
+    origin.rules({"requests": [{"phase": "head", "steps": [{"expect": "final", "status": status, "body": "no"}]}]})
+    send_head(expecting())
+    answer = wire.response("PUT")
+    assert (answer.status, answer.body, answer.interim) == (status, b"no", [])
+    # The body was not sent and never will be: the connection cannot go on, or takes a request as it should.
+    if not wire.ended(5):
+        pytest.fail("the connection stays open with %r" % wire.buffer)
+
+
+def test_retry_needs_the_body_again(origin, opened):
+    wire, send_head = opened
+    origin.answers({"status": 503, "body": "{}"})
+    send_head(expecting())
+    assert wire.head() == INTERIM
+    wire.send(BODY)
+    answer = wire.response("PUT")
+    assert answer.status == 200 and answer.interim == []
+    first, second = origin.requests()
+    assert first["body_sha256"] == second["body_sha256"]
+    assert {first["expect"], second["expect"]} == {"100-continue"}
+
+
+def test_error_before_the_body_is_retried_and_then_asks_for_it(origin, opened):
+    wire, send_head = opened
+    origin.rules({"requests": [{"phase": "head", "steps": [{"expect": "final", "status": 503, "body": "{}"}]}]})
+    send_head(expecting())
+    assert wire.head() == INTERIM
+    wire.send(BODY)
+    answer = wire.response("PUT")
+    assert answer.status == 200 and answer.interim == []
+    assert origin.requests()[-1]["body_bytes"] == len(BODY)
+
+
+def test_client_that_does_not_wait(origin, opened):
+    wire, send_head = opened
+    send_head(expecting())
+    wire.send(BODY)
+    answer = wire.response("PUT")
+    assert answer.status == 200 and len(answer.interim) <= 1
+
+
+def test_other_expectations_are_refused(origin, retryd):
+    r = sigv4.s3("PUT", "/key", b"x", headers=[("Expect", "200-ok")])
+    wire = retryd.open(r.host)
+    wire.send(r.head())
+    answer = wire.response("PUT")
+    assert (answer.status, answer.get("X-Retryd-Error")) == (417, "expectation_failed")
+    assert origin.requests() == []
+
+
+def test_interim_answers_of_the_origin_do_not_confuse(origin, retryd):
+    origin.answers({"ok": "auto", "interim": [102, 103, 102]})
+    answer = retryd.exchange(sigv4.sts())
+    assert answer.status == 200 and answer.whole

@@ -1,0 +1,91 @@
+"""The log: a line an attempt, a line a request, and no secret ever (security requirements K1, K2)."""
+import re
+
+import pytest
+
+import sigv4
+from wire import until
+
+CANARIES = {
+    "secret": sigv4.SECRET,
+    "token": "CanarySessionToken0123456789",
+    "cookie": "CanaryCookie0123456789",
+    "body": "CanaryBody0123456789",
+    "answer": "CanaryAnswer0123456789",
+    "password": "Q2FuYXJ5UHJveHlQYXNzd29yZA==",
+}
+
+
+def test_a_line_an_attempt_and_a_line_a_request(origin, retryd):
+    origin.answers({"error": "ThrottlingException"}, {"fail": "reset"})
+    assert retryd.exchange(sigv4.dynamodb("PutItem")).status == 200
+    (request,) = retryd.requests_logged()
+    attempts = retryd.attempts_logged()
+    assert [a["attempt"] for a in attempts] == ["1/4", "2/4", "3/4"]
+    assert len({a["xid"] for a in attempts} | {request["xid"]}) == 1
+    first, second, third = attempts
+    for a in attempts:
+        assert (a["host"], a["service"], a["op"]) == ("dynamodb.us-east-1.amazonaws.com", "dynamodb", "PutItem")
+        assert a["took_ms"] >= 0
+    assert (first["status"], first["code"], first["class"], first["decision"]) == \
+        (400, "ThrottlingException", "throttling", "retry")
+    assert "wait_ms" in first and first["quota_before"] - first["quota_after"] == 5
+    assert (second["failure"], second["class"], second["decision"]) == ("reset", "transient", "retry")
+    assert "status" not in second
+    assert (third["status"], third["class"], third["decision"]) == (200, "success", "deliver")
+    assert (request["status"], request["attempts"], request["end"]) == (200, 3, "delivered")
+    assert request["key"] == sigv4.KEY_ID[-4:] and request["region"] == "us-east-1"
+
+
+def test_key_value_lines(origin, make_retryd):
+    retryd = make_retryd(origin, log={"format": "kv"})
+    origin.answers({"error": "ThrottlingException"})
+    assert retryd.exchange(sigv4.dynamodb()).status == 200
+
+    def lines():
+        with open(retryd.log_file) as f:
+            return [l for l in f.read().splitlines() if re.search(r"\brequest\b.*\battempts=2\b", l)]
+
+    assert len(until(lines, "the request's line")) == 1
+
+
+@pytest.mark.parametrize("level", ["info", "debug"])
+def test_no_secret_gets_out(origin, make_retryd, level):
+    retryd = make_retryd(origin, log={"level": level})
+    origin.answers({"status": 503, "body": CANARIES["answer"], "headers": {"Set-Cookie": CANARIES["cookie"]}})
+    request = sigv4.s3("PUT", "/key", CANARIES["body"].encode(),
+                       headers=[("X-Amz-Security-Token", CANARIES["token"]), ("Cookie", CANARIES["cookie"])])
+    request.headers.append(("Proxy-Authorization", "Basic " + CANARIES["password"]))
+    signature = request.headers[-2][1].rsplit("Signature=", 1)[1]
+    assert retryd.exchange(request).status == 200
+    presigned = "/key?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=%s%%2F20260101%%2Fus-east-1%%2Fs3%%2F" \
+                "aws4_request&X-Amz-Date=20260101T000000Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host" \
+                "&X-Amz-Security-Token=%s&X-Amz-Signature=%s" % (sigv4.KEY_ID, CANARIES["token"], "c0ffee" * 10)
+    wire = retryd.open(request.host)
+    wire.send(b"GET %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (presigned.encode(), request.host.encode()))
+    assert wire.response().status == 200
+    wire.close()
+    # A malformed head, whose bytes must not be quoted either.
+    wire = retryd.plain()
+    wire.send(b"GET http://sts.amazonaws.com/ HTTP/1.1\r\nHost: sts.amazonaws.com\r\nCookie: %s\0\r\n\r\n" %
+              CANARIES["cookie"].encode())
+    assert wire.response().status == 400
+    retryd.requests_logged(2)
+    retryd.stop()
+    said = "".join(retryd.said(n) for n in ("stdout", "stderr", "retryd.log"))
+    for what in list(CANARIES.values()) + [signature, "c0ffee" * 10, sigv4.KEY_ID]:
+        assert what not in said
+    assert len(retryd.log("request")) >= 2
+
+
+def test_no_control_byte_gets_out(origin, retryd):
+    origin.answers({"status": 400, "body": '{"__type":"Evil\\u001b[31m\\nrequest x=1"}',
+                    "headers": {"Content-Type": "application/x-amz-json-1.0"}})
+    wire = retryd.plain()
+    wire.send(b"\x1b[31mGET / HTTP/1.1\r\n\r\n")
+    assert wire.response().status == 400
+    assert retryd.exchange(sigv4.dynamodb()).status == 400
+    retryd.requests_logged(1)
+    with open(retryd.log_file, "rb") as f:
+        data = f.read()
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", data)

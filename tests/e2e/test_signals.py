@@ -1,0 +1,107 @@
+"""SIGTERM and SIGINT stop gracefully: what is in flight ends, what waits is answered, the exit status is 0."""
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+import sigv4
+from daemons import elapsed
+from wire import until
+
+SIGNALS = [signal.SIGTERM, signal.SIGINT]
+
+
+@pytest.mark.parametrize("sig", SIGNALS)
+def test_request_in_flight_ends_well(origin, retryd, sig):
+    origin.answers({"ok": "auto", "delay_ms": 700})
+    wire = retryd.open("sts.us-east-1.amazonaws.com")
+    wire.send(sigv4.sts().bytes())
+    until(lambda: origin.log("tls"), "the attempt is under way")
+    retryd.process.send_signal(sig)
+    answer = wire.response("POST")
+    assert answer.status == 200 and answer.whole
+    retryd.stop(sig)
+
+
+@pytest.mark.parametrize("sig", SIGNALS)
+def test_parked_request_is_answered(origin, retryd, sig):
+    origin.answers({"status": 503, "body": "{}", "retry_after_ms": 4500}, then="last")
+    wire = retryd.open("sts.us-east-1.amazonaws.com")
+    wire.send(sigv4.sts().bytes())
+    until(lambda: [a for a in retryd.attempts_logged() if a["decision"] == "retry"], "the request is parked")
+    began = time.monotonic()
+    retryd.process.send_signal(sig)
+    answer = wire.response("POST")
+    assert answer.status == 503 and answer.whole
+    assert elapsed(began) < 2
+    retryd.stop(sig)
+    assert elapsed(began) < 3
+    assert len(origin.requests()) == 1
+
+
+def test_idle_connections_and_tunnels_do_not_keep_it(origin, make_retryd):
+    retryd = make_retryd(origin, resolve={"other.example:443": "127.0.0.1:%d" % origin.https},
+                         timeouts={"drain": "500ms"})
+    idle = retryd.open("sts.us-east-1.amazonaws.com")
+    assert retryd.exchange(sigv4.sts(), wire=idle).status == 200
+    silent, tunnel = retryd.plain(), retryd.tunnel("other.example")
+    began = time.monotonic()
+    retryd.stop()
+    assert elapsed(began) < 5
+    for wire in (idle, silent, tunnel):
+        assert wire.ended(5)
+
+
+def test_drain_has_an_end(origin, make_retryd):
+    retryd = make_retryd(origin, timeouts={"drain": "500ms"})
+    origin.answers({"fail": "hang"})
+    wire = retryd.open("sts.us-east-1.amazonaws.com")
+    wire.send(sigv4.sts().bytes())
+    until(origin.requests, "the request is at the origin")
+    began = time.monotonic()
+    retryd.process.send_signal(signal.SIGTERM)
+    answer = wire.response("POST")
+    assert answer is None or answer.status in (502, 503, 504)
+    retryd.stop()
+    assert 0.4 < elapsed(began) < 5
+
+
+def test_no_new_connections_while_draining(origin, retryd):
+    origin.answers({"ok": "auto", "delay_ms": 1000})
+    wire = retryd.open("sts.us-east-1.amazonaws.com")
+    wire.send(sigv4.sts().bytes())
+    until(lambda: origin.log("tls"), "the attempt is under way")
+    retryd.process.send_signal(signal.SIGTERM)
+
+    def refused():
+        try:
+            socket.create_connection(("127.0.0.1", retryd.port), timeout=1).close()
+            return False
+        except ConnectionRefusedError:
+            return True
+
+    until(refused, "new connections are refused", 2)
+    assert wire.response("POST").status == 200
+    retryd.stop()
+
+
+def test_storm_of_signals(origin, retryd):
+    """Signals that mean nothing change nothing, also while requests run."""
+    stop = threading.Event()
+
+    def storm():
+        while not stop.is_set():
+            for sig in (signal.SIGPIPE, signal.SIGURG, signal.SIGWINCH, signal.SIGCHLD):
+                retryd.process.send_signal(sig)
+            stop.wait(0.001)
+
+    thread = threading.Thread(target=storm)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert retryd.exchange(sigv4.sts()).status == 200
+    finally:
+        stop.set()
+        thread.join()
