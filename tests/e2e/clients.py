@@ -19,7 +19,7 @@ QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/q"
 AWS = [sys.executable, "/usr/bin/aws"]
 AWSCLI = {
     "dynamodb": [*AWS, "dynamodb", "list-tables"],
-    "dynamodb-put": [*AWS, "dynamodb", "put-item", "--table-name", "t", "--item", '{"id": {"S": "1"}}'],
+    "dynamodb-put": [*AWS, "dynamodb", "put-item", "--table-name", "table", "--item", '{"id": {"S": "1"}}'],
     "s3-put": [*AWS, "s3api", "put-object", "--bucket", "bkt", "--key", "a key", "--body", __file__],
     "s3-cp": [*AWS, "s3", "cp", "--only-show-errors", __file__, "s3://bkt/clients.py"],
     "sqs": [*AWS, "sqs", "send-message", "--queue-url", QUEUE, "--message-body", "hi"],

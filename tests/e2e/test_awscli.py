@@ -17,7 +17,7 @@ def test_fails_without(origin, name):
     origin.rules(faults(name))
     done = call(AWSCLI[name], **proxied_by_the_origin(origin))
     assert done.returncode != 0
-    assert len(origin.requests()) == 1
+    assert len(origin.requests()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("name", AWSCLI)
