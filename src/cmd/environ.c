@@ -1,0 +1,63 @@
+/* Proxy and CA variables. */
+#include "cmd/environ.h"
+#include "core/base/attr.h"
+#include "core/base/xalloc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Instance and container metadata are link-local: the proxy never relays them (security requirement
+ * I3). */
+static const char no_proxy[] =
+    "169.254.169.254,169.254.170.2,fd00:ec2::254,localhost,127.0.0.1,::1";
+
+static void add(struct environ_list *l, const char *name, const char *value)
+{
+    ASSERT(l->n < ENVIRON_MAX);
+    l->v[l->n].name = name;
+    l->v[l->n].value = xstrdup(value);
+    l->n++;
+}
+
+static void add_no_proxy(struct environ_list *l, const char *name)
+{
+    const char *old = getenv(name);
+    if (old == NULL || old[0] == '\0' || strstr(old, no_proxy) != NULL) {
+        add(l, name, old != NULL && old[0] != '\0' ? old : no_proxy);
+        return;
+    }
+    size_t n = strlen(old) + sizeof no_proxy + 1;
+    char *both = xmalloc(n);
+    snprintf(both, n, "%s,%s", old, no_proxy);
+    add(l, name, both);
+    free(both);
+}
+
+void environ_build(struct environ_list *l, const char *address, const char *root,
+                   const char *bundle)
+{
+    static const char *const proxies[] = {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"};
+    /* These replace the program's own store, so they get the system's certificates and our root. */
+    static const char *const bundles[] = {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",
+                                          "CURL_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE"};
+    char url[300];
+    *l = (struct environ_list){.n = 0};
+    snprintf(url, sizeof url, "http://%s", address);
+    for (size_t i = 0; i < ARRAY_LEN(proxies); i++)
+        add(l, proxies[i], url);
+    add_no_proxy(l, "NO_PROXY");
+    add_no_proxy(l, "no_proxy");
+    for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
+        add(l, bundles[i], bundle);
+    add(l, "NODE_EXTRA_CA_CERTS", root); /* adds to the store that Node brings along */
+    if (getenv("AWS_MAX_ATTEMPTS") == NULL)
+        add(l, "AWS_MAX_ATTEMPTS", "1");
+}
+
+void environ_fini(struct environ_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        free(l->v[i].value);
+    l->n = 0;
+}

@@ -1,0 +1,152 @@
+/* retryd exec: a private proxy around one command. The command's exit status is ours; a signal that
+ * kills it gives 128 + its number, as a shell would say. */
+#include "cmd/cmd.h"
+#include "cmd/environ.h"
+#include "cmd/load.h"
+#include "cmd/summary.h"
+#include "daemon/privs.h"
+#include "daemon/worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_FOUND = 127, EXIT_NOT_EXECUTABLE = 126 };
+
+/* Passed on to the command. */
+static const int forwarded[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT,
+                                SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
+
+struct exec {
+    struct worker worker;
+    pid_t child;
+    int status; /* of the child, as exit status */
+};
+
+static void on_child(void *arg, int signo)
+{
+    struct exec *x = arg;
+    int status;
+    (void)signo;
+    if (x->child <= 0 || waitpid(x->child, &status, WNOHANG) != x->child)
+        return;
+    x->child = 0;
+    x->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    /* Nobody is left to answer. */
+    loop_stop(x->worker.loop);
+}
+
+/* The terminal sends these to the whole foreground group: the command has its own already. */
+static bool from_terminal(int signo)
+{
+    return (signo == SIGINT || signo == SIGQUIT) && isatty(STDIN_FILENO) &&
+           tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct exec *x = arg;
+    if (x->child > 0 && !from_terminal(signo))
+        kill(x->child, signo);
+}
+
+static void child_main(char **command, const struct environ_list *env)
+{
+    for (size_t i = 0; i < env->n; i++)
+        setenv(env->v[i].name, env->v[i].value, 1);
+    signal(SIGPIPE, SIG_DFL); /* ignored signals stay ignored over exec */
+    execvp(command[0], command);
+    int failed = errno;
+    fprintf(stderr, "retryd exec: %s: %s\n", command[0], strerror(failed));
+    _exit(failed == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+static bool start(struct exec *x, char **command, const sigset_t *old_mask)
+{
+    char address[AUTHORITY_TEXT_MAX];
+    struct environ_list env;
+    worker_address(&x->worker, address);
+    environ_build(&env, address, ca_root_path(x->worker.ca), ca_bundle_path(x->worker.ca));
+    x->child = fork();
+    if (x->child == 0) {
+        sigprocmask(SIG_SETMASK, old_mask, NULL);
+        child_main(command, &env);
+    }
+    environ_fini(&env);
+    return x->child > 0;
+}
+
+static int supervise(const struct config *config, char **command)
+{
+    struct exec x = {.status = 2};
+    struct err err = {""};
+    sigset_t all, old;
+    if (!worker_open(&x.worker, config, &err)) {
+        fprintf(stderr, "retryd exec: %s\n", err.text);
+        return 2;
+    }
+    /* A signal between the fork and the handlers of the loop must reach the command, too. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old);
+    bool started = start(&x, command, &old);
+    if (started) {
+        loop_on_signal(x.worker.loop, SIGCHLD, on_child, &x);
+        for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+            loop_on_signal(x.worker.loop, forwarded[i], on_signal, &x);
+    }
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    if (started)
+        worker_run(&x.worker);
+    else
+        fprintf(stderr, "retryd exec: no new process: %s\n", strerror(errno));
+    worker_close(&x.worker);
+    return x.status;
+}
+
+/* A listener of its own, and no log among the command's output unless a file is named. */
+static void make_private(struct load_result *r)
+{
+    struct authority *any = &r->config->listen[0];
+    r->config->n_listen = 1;
+    any->kind = AUTHORITY_IPV4;
+    memcpy(any->host, "127.0.0.1", sizeof "127.0.0.1");
+    memcpy(any->addr, "\x7f\0\0\1", 4);
+    any->port = 0;
+    if (r->config->log_file == NULL)
+        r->config->log_level = 0; /* errors only */
+}
+
+int cmd_exec(int argc, char **argv)
+{
+    bool want_summary = false, want_timeline = false;
+    const struct load_switch switches[] = {{.name = "--summary", .seen = &want_summary},
+                                           {.name = "--timeline", .seen = &want_timeline},
+                                           {NULL}};
+    struct load_result r = {.switches = switches};
+    int status = 2;
+    if (!load_config(argc, argv, &r)) {
+        load_print_problems(&r);
+    } else if (r.first_operand >= argc) {
+        fputs("usage: retryd exec [-c FILE] [--set PATH=VALUE]... [--summary] [--timeline] -- "
+              "COMMAND [ARG]...\n",
+              stderr);
+    } else {
+        struct summary s;
+        summary_init(&s, want_timeline);
+        struct accesslog_tap tap = summary_tap(&s);
+        accesslog_set_tap(&tap);
+        make_private(&r);
+        privs_harden();
+        status = supervise(r.config, argv + r.first_operand);
+        accesslog_set_tap(NULL);
+        if (want_summary || want_timeline)
+            summary_print(&s, stderr);
+        summary_fini(&s);
+    }
+    load_fini(&r);
+    return status;
+}

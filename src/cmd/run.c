@@ -1,0 +1,116 @@
+/* retryd run: the daemon in the foreground. retryd env: the variables for a shell. */
+#include "cmd/cmd.h"
+#include "cmd/environ.h"
+#include "cmd/load.h"
+#include "daemon/notify.h"
+#include "daemon/privs.h"
+#include "daemon/worker.h"
+#include "io/obs/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print_exports(const char *address, const char *root, const char *bundle)
+{
+    struct environ_list l;
+    environ_build(&l, address, root, bundle);
+    for (size_t i = 0; i < l.n; i++) {
+        /* Single quotes, with those inside a value closed and escaped: safe in every POSIX shell.
+         */
+        printf("export %s='", l.v[i].name);
+        for (const char *p = l.v[i].value; *p != '\0'; p++)
+            fputs(*p == '\'' ? "'\\''" : (char[]){*p, '\0'}, stdout);
+        puts("'");
+    }
+    environ_fini(&l);
+}
+
+/* FILE gets "host:port\n" whole or not at all. */
+static bool write_ready_file(const char *path, const char *address)
+{
+    char tmp[4096];
+    int n = snprintf(tmp, sizeof tmp, "%s.tmp", path);
+    if (n < 0 || (size_t)n >= sizeof tmp)
+        return false;
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return false;
+    bool ok = dprintf(fd, "%s\n", address) > 0;
+    ok = close(fd) == 0 && ok;
+    return ok && rename(tmp, path) == 0;
+}
+
+static int serve(const struct config *config, const char *ready_file)
+{
+    struct worker w;
+    struct err err = {""};
+    if (!worker_open(&w, config, &err)) {
+        fprintf(stderr, "retryd: %s\n", err.text);
+        return 2;
+    }
+    worker_handle_signals(&w);
+    char address[AUTHORITY_TEXT_MAX];
+    worker_address(&w, address);
+    printf("listening on %s\n", address);
+    if (getenv("NOTIFY_SOCKET") == NULL) {
+        puts("# for the programs that shall use it:");
+        print_exports(address, ca_root_path(w.ca), ca_bundle_path(w.ca));
+    }
+    fflush(stdout);
+    int status = 0;
+    if (ready_file != NULL && !write_ready_file(ready_file, address)) {
+        fprintf(stderr, "retryd: %s: cannot be written\n", ready_file);
+        status = 2;
+    } else {
+        log_msg(LOG_LEVEL_INFO, "ready", "version=%s listen=%s", RETRYD_VERSION, address);
+        notify_send("READY=1");
+        worker_run(&w);
+    }
+    worker_close(&w);
+    return status;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    const char *ready_file = NULL;
+    const struct load_switch switches[] = {{.name = "--ready-file", .value = &ready_file}, {NULL}};
+    struct load_result r = {.switches = switches};
+    int status = 2;
+    if (!load_config(argc, argv, &r))
+        load_print_problems(&r);
+    else if (r.first_operand < argc)
+        fprintf(stderr,
+                "%s: unexpected; retryd run [-c FILE] [--set PATH=VALUE]... [--ready-file FILE]\n",
+                argv[r.first_operand]);
+    else {
+        privs_harden();
+        status = serve(r.config, ready_file);
+    }
+    load_fini(&r);
+    return status;
+}
+
+int cmd_env(int argc, char **argv)
+{
+    struct load_result r = {.switches = NULL};
+    int status = 2;
+    if (!load_config(argc, argv, &r)) {
+        load_print_problems(&r);
+    } else if (r.config->listen[0].port == 0) {
+        fputs("retryd env: listen has port 0, which is chosen at start: see what `retryd run` "
+              "prints\n",
+              stderr);
+    } else {
+        char address[AUTHORITY_TEXT_MAX], root[4096], bundle[4096];
+        authority_text(&r.config->listen[0], address);
+        snprintf(root, sizeof root, "%s/ca.pem", r.config->state_dir);
+        snprintf(bundle, sizeof bundle, "%s/ca-bundle.pem", r.config->state_dir);
+        print_exports(address, root, bundle);
+        status = 0;
+    }
+    load_fini(&r);
+    return status;
+}

@@ -1,0 +1,598 @@
+/* One attempt. All ends of a connection pass failed(): the one place where a failure gets its kind.
+ */
+#include "proxy/attempt.h"
+#include "core/aws/errcode.h"
+#include "core/base/units.h"
+#include "core/retry/backoff.h"
+#include "proxy/drive.h"
+
+#include <stdio.h>
+
+enum {
+    SEND_TURN_BYTES = 256 * 1024, /* written per turn: other connections want theirs (J11) */
+    MAX_INTERIM = 32,             /* D6 */
+    HELD_KEEP_BYTES = 4096,       /* memory kept between attempts */
+};
+#define CONTINUE_WAIT_NS NS_PER_S /* C11 */
+
+static void on_conn(struct conn *conn, enum conn_event ev, void *arg);
+
+static struct proxy *px_of(const struct attempt *at)
+{
+    return at->drive->px;
+}
+
+static struct client *client_of(const struct attempt *at)
+{
+    return at->drive->client;
+}
+
+static int64_t now_of(const struct attempt *at)
+{
+    return loop_now_ns(px_of(at)->loop);
+}
+
+/* Forgets the response; the request side is reset by attempt_dial. */
+static void reset_response(struct attempt *at)
+{
+    h1_body_fini(&at->body);
+    at->head = (struct h1_head){0};
+    at->resp = (struct http_resp){0};
+    at->have_head = at->whole = at->saw_bytes = false;
+    at->interim = 0;
+    size_t max = at->held.max;
+    if (at->held.cap > HELD_KEEP_BYTES)
+        strbuf_fini(&at->held);
+    strbuf_reset(&at->held);
+    at->held.max = max;
+    arena_reset(&at->arena);
+}
+
+static void on_timer(void *arg);
+static void on_turn(void *arg);
+
+void attempt_init(struct attempt *at, struct drive *d)
+{
+    *at = (struct attempt){.drive = d};
+    arena_init(&at->arena);
+    strbuf_init(&at->held, 0);
+    h1_body_init(&at->body, HTTP_BODY_NONE, 0);
+    loop_timer_init(&at->timer, d->px->loop, on_timer, at);
+    loop_timer_init(&at->turn, d->px->loop, on_turn, at);
+}
+
+void attempt_fini(struct attempt *at)
+{
+    ASSERT(at->conn == NULL && at->dial == NULL);
+    reset_response(at);
+    strbuf_fini(&at->held);
+    arena_fini(&at->arena);
+    loop_timer_fini(&at->timer);
+    loop_timer_fini(&at->turn);
+}
+
+/* The upstream's next sign of life is due within ns. */
+static void expect_within(struct attempt *at, int64_t ns)
+{
+    conn_deadline(at->conn, now_of(at) + ns);
+}
+
+/* The funnel: every failure of a connection, with its kind. */
+static void failed(struct attempt *at, enum retry_failure failure, const char *detail)
+{
+    snprintf(at->detail, sizeof at->detail, "%s", detail);
+    at->sending = at->awaiting_continue = false;
+    loop_timer_disarm(&at->timer);
+    drive_event(at->drive,
+                &(struct xch_event){.kind = XEV_BROKEN,
+                                    .silent = !at->saw_bytes,
+                                    .outcome = {.failure = failure, .status = at->resp.status}});
+}
+
+/* --- request
+ * --------------------------------------------------------------------------------------------- */
+
+static void connected(struct attempt *at, struct conn *conn, bool reused)
+{
+    at->conn = conn;
+    at->reused = reused;
+    at->phase = ATTEMPT_READY;
+    conn_set_owner(conn, on_conn, at);
+    drive_event(at->drive, &(struct xch_event){.kind = XEV_UP, .reused = reused});
+}
+
+static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, const char *detail)
+{
+    struct attempt *at = arg;
+    at->dial = NULL;
+    if (conn != NULL) {
+        connected(at, conn, false);
+        return;
+    }
+    at->phase = ATTEMPT_IDLE;
+    snprintf(at->detail, sizeof at->detail, "%s", detail);
+    drive_event(at->drive,
+                &(struct xch_event){.kind = XEV_FAIL,
+                                    .outcome = {.failure = reply_failure_of_net(failure)}});
+}
+
+void attempt_dial(struct attempt *at, bool fresh)
+{
+    struct drive *d = at->drive;
+    struct proxy *px = d->px;
+    const struct route *r = &d->route;
+    ASSERT(at->conn == NULL && at->dial == NULL);
+    at->detail[0] = '\0';
+    at->cur = (struct bodycur){0};
+    if (!fresh)
+        at->started_ns = now_of(at);
+    struct slice key = slice_of(r->pool_key, r->pool_key_n);
+    struct conn *idle = fresh ? NULL : pool_take(px->pool, key);
+    /* The race with a closing peer was lost once: the other idle connections of this origin are
+     * likely to be as dead (retry-semantics 13.1). */
+    if (fresh)
+        pool_distrust(px->pool, key);
+    if (idle != NULL) {
+        connected(at, idle, true);
+        return;
+    }
+    at->phase = ATTEMPT_DIAL;
+    struct dial_target t = {.host = r->origin.host,
+                            .is_ip = r->origin.kind != AUTHORITY_NAME,
+                            .port = r->origin.port,
+                            .tls = r->tls,
+                            .private_ok = r->target.is_service_endpoint,
+                            .fixed = r->fixed};
+    at->dial = dial_start(&px->dialer, &t, on_dialled, at);
+}
+
+/* Everything is written: the response is due. */
+static void sent(struct attempt *at)
+{
+    const struct client *c = client_of(at);
+    at->sending = false;
+    if (c->req.framing == HTTP_BODY_CHUNKED) {
+        struct strbuf end;
+        strbuf_init(&end, 16 * 1024); /* trailers are at most 8 KiB as received */
+        bool ok = h1_chunk_end(&end, &c->log.trailers);
+        ASSERT(ok);
+        conn_write(at->conn, strbuf_slice(&end));
+        strbuf_fini(&end);
+    }
+    conn_flush(at->conn);
+    expect_within(at, px_of(at)->config->response_timeout_ns);
+    drive_event(at->drive, &(struct xch_event){.kind = XEV_SENT});
+}
+
+static void write_piece(struct attempt *at, struct slice piece)
+{
+    if (client_of(at)->req.framing != HTTP_BODY_CHUNKED) {
+        conn_write(at->conn, piece);
+        return;
+    }
+    char head[H1_CHUNK_HEAD_MAX];
+    conn_write(at->conn, slice_of(head, h1_chunk_head(head, piece.n)));
+    conn_write(at->conn, piece);
+    conn_write(at->conn, SLICE("\r\n"));
+}
+
+/* Body from the log to the connection: while there is body, room, and a fair share of this turn. */
+static void pump(struct attempt *at)
+{
+    struct client *c = client_of(at);
+    size_t turn = 0;
+    if (!at->sending || at->awaiting_continue)
+        return;
+    while (!conn_out_full(at->conn) && turn < SEND_TURN_BYTES) {
+        struct slice piece;
+        if (!bodylog_peek(&c->log, &at->cur, &piece)) {
+            failed(at, RETRY_FAIL_SEND, "the replay file cannot be read");
+            return;
+        }
+        if (piece.n == 0)
+            break;
+        write_piece(at, piece);
+        bodylog_advance(&c->log, &at->cur, piece.n);
+        turn += piece.n;
+    }
+    if (bodylog_at_end(&c->log, &at->cur)) {
+        sent(at);
+        return;
+    }
+    conn_flush(at->conn);
+    if (turn >= SEND_TURN_BYTES && !conn_out_full(at->conn))
+        loop_timer_arm(&at->turn, 0);
+    /* Waiting for the client is the client's clock; waiting for the upstream to take bytes is this
+     * one. */
+    if (conn_out_pending(at->conn) > 0)
+        expect_within(at, px_of(at)->config->read_timeout_ns);
+    else
+        conn_deadline(at->conn, 0);
+    client_body_wanted(c);
+}
+
+void attempt_send(struct attempt *at)
+{
+    struct drive *d = at->drive;
+    struct client *c = d->client;
+    reset_response(at);
+    at->phase = ATTEMPT_HEAD;
+    at->sending = true;
+    conn_write(at->conn, strbuf_slice(&d->head));
+    /* A client that waits for the word gets it from the upstream, or when the second is over; bytes
+     * that are here already need no word. A replay that needs the rest of the body asks for it at
+     * once (C11). */
+    bool replay = d->xch.run.attempts > 0;
+    at->awaiting_continue =
+        c->req.expect_continue && c->log.end == 0 && !c->log.finished && !replay;
+    if (at->awaiting_continue) {
+        loop_timer_arm(&at->timer, CONTINUE_WAIT_NS);
+        conn_flush(at->conn);
+        expect_within(at, px_of(at)->config->response_timeout_ns);
+        return;
+    }
+    if (c->req.expect_continue && replay)
+        client_continue(c);
+    pump(at);
+}
+
+static void go_on_with_body(struct attempt *at)
+{
+    if (!at->awaiting_continue)
+        return;
+    at->awaiting_continue = false;
+    loop_timer_disarm(&at->timer);
+    client_continue(client_of(at));
+    pump(at);
+}
+
+void attempt_body_more(struct attempt *at)
+{
+    if (at->conn == NULL || !at->sending)
+        return;
+    /* The client did not wait: its body is the word. */
+    if (at->awaiting_continue) {
+        at->awaiting_continue = false;
+        loop_timer_disarm(&at->timer);
+    }
+    pump(at);
+}
+
+/* --- response
+ * -------------------------------------------------------------------------------------------- */
+
+static struct retry_outcome outcome_of(struct attempt *at, struct slice code)
+{
+    struct retry_outcome o = {.status = at->resp.status, .code = code};
+    const struct slice name = SLICE("x-amz-retry-after");
+    o.has_retry_after =
+        header_count(&at->resp.fields, name) == 1 &&
+        backoff_parse_retry_after(header_get(&at->resp.fields, name), &o.retry_after_ns);
+    return o;
+}
+
+/* What is held is enough: reads its meaning and hands it to the machine. */
+static void judge_held(struct attempt *at, bool whole)
+{
+    struct slice body = strbuf_slice(&at->held);
+    struct retry_outcome o = outcome_of(at, SLICE_NONE);
+    struct errcode code = {0};
+    at->phase = ATTEMPT_HELD;
+    at->whole = whole;
+    loop_timer_disarm(&at->timer);
+    conn_deadline(at->conn, 0);
+    if (at->hold.kind == HOLD_ERROR) {
+        errcode_read(&at->resp, body, whole, true, &at->arena, &code);
+        o.code = code.code;
+    } else if (at->hold.kind == HOLD_ROOT && body.n > 0) {
+        bool complete;
+        enum xml_root root = errcode_xml_root(body, &complete);
+        /* Cut off by our own bounds it is forwarded: the right to retry is given up
+         * (retry-semantics 3.6). */
+        o.error_in_200 = root == XML_ROOT_ERROR || (whole && !complete);
+        if (root == XML_ROOT_ERROR) {
+            errcode_read(&at->resp, body, whole, true, &at->arena, &code);
+            o.code = code.code;
+        }
+    }
+    drive_event(at->drive, &(struct xch_event){.kind = XEV_PEEKED, .whole = whole, .outcome = o});
+}
+
+static void truncated(struct attempt *at, enum retry_failure failure)
+{
+    failed(at, failure,
+           failure == RETRY_FAIL_MALFORMED ? at->body.problem : "the body was cut short");
+}
+
+/* The whole response was seen; the connection is worth keeping or not. */
+static bool reusable(const struct attempt *at)
+{
+    return at->whole && !at->sending && !at->resp.close && conn_in(at->conn).n == 0 &&
+           !conn_at_eof(at->conn);
+}
+
+static void relayed(struct attempt *at)
+{
+    struct client *c = client_of(at);
+    at->whole = true;
+    relay_end(&c->relay, &at->body.trailers);
+    conn_flush(c->conn);
+    drive_event(at->drive, &(struct xch_event){.kind = XEV_END, .keep = reusable(at)});
+}
+
+/* One piece of the body: to where the phase says. False: no more for now. */
+static bool take_piece(struct attempt *at, struct slice piece)
+{
+    if (at->phase == ATTEMPT_RELAY) {
+        relay_data(&client_of(at)->relay, piece);
+        return !conn_out_full(client_of(at)->conn);
+    }
+    strbuf_put(&at->held, piece);
+    return at->held.n < at->hold.bytes;
+}
+
+/* In HOLD never more than the bound is taken off the connection: the rest stays there for the
+ * relay. */
+static size_t readable_bytes(const struct attempt *at)
+{
+    size_t n = conn_in(at->conn).n;
+    if (at->phase != ATTEMPT_HOLD)
+        return n;
+    size_t room = at->hold.bytes - at->held.n;
+    return n < room ? n : room;
+}
+
+static void on_eof(struct attempt *at);
+
+static void read_body(struct attempt *at)
+{
+    bool more = true;
+    while (more) {
+        size_t n = readable_bytes(at), used;
+        struct slice piece;
+        enum parse p = h1_body_read(&at->body, conn_in(at->conn).p, n, &at->arena, &used, &piece);
+        if (p == PARSE_BAD) {
+            truncated(at, RETRY_FAIL_MALFORMED);
+            return;
+        }
+        more = take_piece(at, piece) && p == PARSE_MORE && used > 0;
+        conn_consume(at->conn, used);
+        if (p == PARSE_OK) {
+            if (at->phase == ATTEMPT_RELAY)
+                relayed(at);
+            else
+                judge_held(at, true);
+            return;
+        }
+    }
+    if (at->phase == ATTEMPT_HOLD && at->held.n >= at->hold.bytes) {
+        judge_held(at, false);
+        return;
+    }
+    /* The end may have come while nothing was read (HELD, a paused relay). */
+    if (conn_in(at->conn).n == 0 && conn_at_eof(at->conn)) {
+        on_eof(at);
+        return;
+    }
+    if (at->phase == ATTEMPT_HOLD) {
+        expect_within(at, px_of(at)->config->read_timeout_ns);
+        return;
+    }
+    struct conn *to = client_of(at)->conn;
+    conn_flush(to);
+    if (conn_out_full(to)) {
+        conn_pause_read(at->conn);
+        conn_deadline(at->conn, 0); /* the client's clock runs */
+    } else {
+        expect_within(at, px_of(at)->config->read_timeout_ns);
+    }
+}
+
+/* 1xx: 100 lets the body go; others pass; 101 was not asked for (Upgrade is not forwarded). */
+static bool take_interim(struct attempt *at)
+{
+    unsigned status = at->resp.status;
+    if (status == 101 || ++at->interim > MAX_INTERIM) {
+        failed(at, RETRY_FAIL_MALFORMED,
+               status == 101 ? "101 was not asked for" : "too many interim responses");
+        return false;
+    }
+    at->head = (struct h1_head){0};
+    arena_reset(&at->arena);
+    if (status == 100)
+        go_on_with_body(at);
+    return at->phase == ATTEMPT_HEAD;
+}
+
+static void take_head(struct attempt *at)
+{
+    struct drive *d = at->drive;
+    const struct http_req *req = &client_of(at)->req;
+    at->have_head = true;
+    at->whole = at->resp.framing == HTTP_BODY_NONE;
+    at->awaiting_continue = false;
+    loop_timer_disarm(&at->timer);
+    h1_body_init(&at->body, at->resp.framing, at->resp.content_length);
+    drive_server_date(d, header_get(&at->resp.fields, SLICE("Date")));
+    at->hold = hold_decide(&at->resp, req->method_id, d->route.target.is_aws,
+                           d->route.target.error_in_200, drive_may_retry(d), &d->px->config->hold);
+    bool peek = at->hold.kind != HOLD_NONE;
+    struct errcode code = {0};
+    if (!peek && at->resp.status >= 300)
+        errcode_read(&at->resp, SLICE_NONE, true, false, &at->arena, &code);
+    if (!peek)
+        at->phase = ATTEMPT_HELD;
+    drive_event(d, &(struct xch_event){.kind = XEV_HEAD,
+                                       .peek = peek,
+                                       .outcome = outcome_of(at, code.code),
+                                       .whole = at->whole});
+}
+
+static void read_head(struct attempt *at)
+{
+    while (at->phase == ATTEMPT_HEAD) {
+        struct slice in = conn_in(at->conn);
+        at->saw_bytes = at->saw_bytes || in.n > 0;
+        enum parse p = h1_parse_response(&at->head, in.p, in.n, &h1_response_limits,
+                                         client_of(at)->req.method_id, &at->arena, &at->resp);
+        if (p == PARSE_MORE)
+            return;
+        if (p == PARSE_BAD) {
+            at->resp.status = 0;
+            failed(at, RETRY_FAIL_MALFORMED, at->head.problem);
+            return;
+        }
+        conn_consume(at->conn, at->head.consumed);
+        if (at->resp.status >= 200) {
+            take_head(at);
+            return;
+        }
+        if (!take_interim(at))
+            return;
+    }
+}
+
+void attempt_hold(struct attempt *at)
+{
+    at->phase = ATTEMPT_HOLD;
+    at->held.max = at->hold.bytes;
+    if (at->hold.time_ns > 0)
+        loop_timer_arm(&at->timer, at->hold.time_ns);
+    read_body(at);
+}
+
+void attempt_relay(struct attempt *at)
+{
+    struct client *c = client_of(at);
+    at->phase = ATTEMPT_RELAY;
+    relay_data(&c->relay, strbuf_slice(&at->held));
+    if (at->whole || at->resp.framing == HTTP_BODY_NONE)
+        relayed(at);
+    else
+        read_body(at);
+}
+
+void attempt_client_drained(struct attempt *at)
+{
+    if (at->phase != ATTEMPT_RELAY || at->conn == NULL)
+        return;
+    conn_resume_read(at->conn);
+    read_body(at);
+}
+
+/* --- connection
+ * ------------------------------------------------------------------------------------------ */
+
+static void forget_conn(struct attempt *at)
+{
+    at->conn = NULL;
+    at->sending = at->awaiting_continue = false;
+    at->phase = ATTEMPT_IDLE;
+    loop_timer_disarm(&at->timer);
+    loop_timer_disarm(&at->turn);
+}
+
+void attempt_keep(struct attempt *at)
+{
+    struct conn *conn = at->conn;
+    bool good = reusable(at);
+    conn_deadline(conn, 0);
+    forget_conn(at);
+    if (good)
+        pool_put(px_of(at)->pool, slice_of(at->drive->route.pool_key, at->drive->route.pool_key_n),
+                 conn);
+    else
+        conn_close(conn, false);
+}
+
+void attempt_drop(struct attempt *at)
+{
+    if (at->dial != NULL)
+        dial_cancel(at->dial);
+    at->dial = NULL;
+    if (at->conn != NULL)
+        conn_close(at->conn, at->sending);
+    forget_conn(at);
+}
+
+static void on_timer(void *arg)
+{
+    struct attempt *at = arg;
+    if (at->phase == ATTEMPT_HOLD)
+        judge_held(at, false);
+    else
+        go_on_with_body(at);
+}
+
+static void on_turn(void *arg)
+{
+    pump(arg);
+}
+
+static void on_eof(struct attempt *at)
+{
+    switch (at->phase) {
+    case ATTEMPT_HEAD:
+        failed(at, RETRY_FAIL_CLOSED,
+               at->saw_bytes ? "closed inside the response head" : "closed without an answer");
+        break;
+    case ATTEMPT_HOLD:
+        if (h1_body_eof(&at->body))
+            judge_held(at, true);
+        else
+            truncated(at, RETRY_FAIL_TRUNCATED);
+        break;
+    case ATTEMPT_RELAY:
+        if (h1_body_eof(&at->body))
+            relayed(at);
+        else
+            truncated(at, RETRY_FAIL_TRUNCATED);
+        break;
+    case ATTEMPT_IDLE:
+    case ATTEMPT_DIAL:
+    case ATTEMPT_READY:
+    case ATTEMPT_HELD:
+        break; /* noticed when the connection is used or kept */
+    }
+}
+
+static void on_timeout(struct attempt *at)
+{
+    if (at->phase == ATTEMPT_HEAD && at->sending && !at->awaiting_continue)
+        failed(at, RETRY_FAIL_SEND, "the upstream does not take the request body");
+    else
+        failed(at, RETRY_FAIL_READ_TIMEOUT,
+               at->have_head ? "the body stalled" : "no answer in time");
+}
+
+static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
+{
+    struct attempt *at = arg;
+    switch (ev) {
+    case CONN_UP:
+        break;
+    case CONN_READABLE:
+        if (at->phase == ATTEMPT_HEAD)
+            read_head(at);
+        else if (at->phase == ATTEMPT_HOLD || at->phase == ATTEMPT_RELAY)
+            read_body(at);
+        break;
+    case CONN_DRAINED:
+        pump(at);
+        break;
+    case CONN_EOF:
+        on_eof(at);
+        break;
+    case CONN_BROKEN:
+        if (at->phase == ATTEMPT_HELD && at->whole) {
+            at->resp.close = true; /* what is held needs the connection no more */
+            break;
+        }
+        failed(at, at->have_head ? RETRY_FAIL_TRUNCATED : reply_failure_of_net(conn_failure(conn)),
+               conn_detail(conn));
+        break;
+    case CONN_TIMEOUT:
+        on_timeout(at);
+        break;
+    }
+}

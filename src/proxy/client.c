@@ -1,0 +1,415 @@
+/* Downstream connection. A request is parsed when the one before is answered: pipelined bytes wait
+ * in the input buffer (J8). One deadline serves all clocks of the connection: idle and head time
+ * between requests, a look once a second during an exchange. */
+#include "proxy/client.h"
+#include "core/base/units.h"
+#include "core/base/xalloc.h"
+#include "io/net/peerprobe.h"
+#include "io/obs/log.h"
+#include "proxy/connect.h"
+#include "proxy/drive.h"
+#include "proxy/linger.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LOOK_NS NS_PER_S
+
+/* Input must take a whole request head; output is paused at 256 KiB (J5). */
+static const struct conn_limits limits = {
+    .in_bytes = 64 * 1024 + 1024, .out_high = 256 * 1024, .out_low = 64 * 1024};
+
+static void on_conn(struct conn *conn, enum conn_event ev, void *arg);
+static void read_head(struct client *c);
+
+static int64_t now_of(const struct client *c)
+{
+    return loop_now_ns(c->px->loop);
+}
+
+static void await_head(struct client *c)
+{
+    const struct config *cfg = c->px->config;
+    c->state = CLIENT_HEAD;
+    c->head = (struct h1_head){0};
+    c->head_since_ns = 0;
+    conn_deadline(c->conn, now_of(c) + (c->requests == 0 ? cfg->client_head_timeout_ns
+                                                         : cfg->client_idle_timeout_ns));
+}
+
+void client_new(struct proxy *px, int fd)
+{
+    struct client *c = xcalloc(1, sizeof *c);
+    c->px = px;
+    arena_init(&c->arena);
+    h1_body_init(&c->body, HTTP_BODY_NONE, 0);
+    bodylog_init(&c->log, &px->replay, 0, 0);
+    c->conn = conn_new(px->loop, fd, &limits, on_conn, c);
+    list_push_back(&px->clients, &c->link);
+    px->n_clients++;
+    await_head(c);
+}
+
+static void free_client(void *obj)
+{
+    struct client *c = obj;
+    h1_body_fini(&c->body);
+    bodylog_fini(&c->log);
+    arena_fini(&c->arena);
+    free(c);
+}
+
+void client_close(struct client *c, bool abort)
+{
+    if (c->state == CLIENT_CLOSED)
+        return;
+    ASSERT(c->drive == NULL);
+    c->state = CLIENT_CLOSED;
+    if (c->conn != NULL)
+        conn_close(c->conn, abort);
+    c->conn = NULL;
+    list_remove(&c->link);
+    c->px->n_clients--;
+    loop_defer(c->px->loop, free_client, c);
+    proxy_check_drained(c->px);
+}
+
+/* The answer is out, the connection ends after it. */
+static void part(struct client *c)
+{
+    struct conn *conn = c->conn;
+    c->conn = NULL;
+    client_close(c, false);
+    linger_start(c->px, conn);
+}
+
+static void refuse(struct client *c, enum reply_kind kind, const char *detail)
+{
+    struct log_line l;
+    log_begin(&l, LOG_LEVEL_WARN, "refused");
+    log_str(&l, "client", slice_str(conn_peer(c->conn)));
+    log_int(&l, "status", reply_status(kind));
+    log_str(&l, "reason", slice_str(reply_word(kind)));
+    log_str(&l, "detail", slice_str(detail));
+    log_end(&l);
+    enum aws_wire wire = c->req.method.n > 0 ? aws_wire_of(&c->req, NULL) : AWS_WIRE_JSON;
+    reply_write(c->conn, kind, wire, c->req.method_id == HTTP_HEAD, true, ++c->px->next_xid,
+                detail);
+    part(c);
+}
+
+/* --- request body
+ * ---------------------------------------------------------------------------------------- */
+
+static void bad_body(struct client *c, enum reply_kind kind, const char *detail)
+{
+    bool started = c->started;
+    drive_client_gone(c->drive, started ? "cut" : "client_error");
+    if (started)
+        client_close(c, true);
+    else
+        refuse(c, kind, detail);
+}
+
+static void body_ended(struct client *c)
+{
+    c->body_done = true;
+    bodylog_finish(&c->log, c->req.framing == HTTP_BODY_CHUNKED ? &c->body.trailers : NULL);
+}
+
+/* From the input buffer to the log, as far as there is room. False: the client is gone. */
+static bool read_body(struct client *c)
+{
+    bool progress = false;
+    while (!c->body_done) {
+        size_t room = bodylog_room(&c->log, drive_cursor(c->drive)), used;
+        struct slice in = conn_in(c->conn), data;
+        if (room == 0)
+            break;
+        enum parse p =
+            h1_body_read(&c->body, in.p, in.n < room ? in.n : room, &c->arena, &used, &data);
+        if (p == PARSE_BAD) {
+            bad_body(c, REPLY_BAD_REQUEST, c->body.problem);
+            return false;
+        }
+        if (data.n > 0)
+            bodylog_append(&c->log, drive_cursor(c->drive), data);
+        conn_consume(c->conn, used);
+        progress = progress || used > 0;
+        if (p == PARSE_OK)
+            body_ended(c);
+        else if (used == 0)
+            break;
+    }
+    if (progress)
+        c->head_since_ns = now_of(c); /* last sign of the body */
+    return true;
+}
+
+static void body_arrived(struct client *c)
+{
+    if (!c->body_done && read_body(c))
+        drive_body_more(c->drive);
+}
+
+void client_body_wanted(struct client *c)
+{
+    if (!c->body_done && c->conn != NULL && conn_in(c->conn).n > 0)
+        conn_poke(c->conn);
+}
+
+void client_continue(struct client *c)
+{
+    if (c->sent_100 || c->started || c->body_done || !c->req.expect_continue)
+        return;
+    c->sent_100 = true;
+    conn_write(c->conn, SLICE("HTTP/1.1 100 Continue\r\n\r\n"));
+    conn_flush(c->conn);
+}
+
+/* --- one exchange
+ * ---------------------------------------------------------------------------------------- */
+
+static void answer_options(struct client *c)
+{
+    conn_write(
+        c->conn,
+        SLICE("HTTP/1.1 200 OK\r\nAllow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, CONNECT\r\n"
+              "Content-Length: 0\r\nConnection: close\r\n\r\n"));
+    part(c);
+}
+
+static void start_exchange(struct client *c)
+{
+    const struct config *cfg = c->px->config;
+    struct route route;
+    enum reply_kind refusal;
+    const char *why;
+    enum route_result r = route_request(c->px, &c->req, c->intercepted ? &c->scope : NULL,
+                                        &c->arena, &route, &refusal, &why);
+    if (r == ROUTE_REFUSED) {
+        refuse(c, refusal, why);
+        return;
+    }
+    if (r == ROUTE_ANSWER_OPTIONS) {
+        answer_options(c);
+        return;
+    }
+    c->state = CLIENT_EXCHANGE;
+    c->must_close = c->req.close;
+    c->sent_100 = c->started = c->body_done = false;
+    c->relay = (struct relay){0};
+    h1_body_fini(&c->body);
+    h1_body_init(&c->body, c->req.framing, c->req.content_length);
+    bodylog_fini(&c->log);
+    bodylog_init(&c->log, &c->px->replay, cfg->replay_memory_bytes, cfg->replay_disk_bytes);
+    if (c->req.framing == HTTP_BODY_NONE ||
+        (c->req.framing == HTTP_BODY_LENGTH && c->req.content_length == 0))
+        body_ended(c);
+    c->head_since_ns = now_of(c);
+    conn_deadline(c->conn, now_of(c) + LOOK_NS);
+    drive_start(c, &route);
+    if (!c->body_done && conn_in(c->conn).n > 0)
+        body_arrived(c);
+}
+
+void client_exchange_done(struct client *c, bool ok)
+{
+    if (c->state == CLIENT_CLOSED)
+        return;
+    if (!ok) {
+        if (c->relay.open)
+            client_close(c, true); /* the client must see the cut */
+        return;                    /* else: whoever ended the exchange goes on from here */
+    }
+    if (c->must_close || !c->body_done || c->px->draining) {
+        part(c);
+        return;
+    }
+    bodylog_fini(&c->log);
+    arena_reset(&c->arena);
+    await_head(c);
+    if (conn_in(c->conn).n > 0 || conn_at_eof(c->conn))
+        conn_poke(c->conn);
+}
+
+static void read_head(struct client *c)
+{
+    struct slice in = conn_in(c->conn);
+    if (in.n > 0 && c->head_since_ns == 0) {
+        c->head_since_ns = now_of(c);
+        conn_deadline(c->conn, now_of(c) + c->px->config->client_head_timeout_ns);
+    }
+    c->req = (struct http_req){0};
+    switch (h1_parse_request(&c->head, in.p, in.n, &h1_request_limits, &c->arena, &c->req)) {
+    case PARSE_MORE:
+        break;
+    case PARSE_BAD:
+        c->req = (struct http_req){0};
+        refuse(c, reply_for_status(c->head.status), c->head.problem);
+        break;
+    case PARSE_OK:
+        conn_consume(c->conn, c->head.consumed);
+        c->requests++;
+        if (c->req.method_id != HTTP_CONNECT)
+            start_exchange(c);
+        else if (c->intercepted)
+            refuse(c, REPLY_BAD_REQUEST, "CONNECT inside a tunnel");
+        else
+            connect_request(c);
+        break;
+    }
+}
+
+/* --- the connection
+ * -------------------------------------------------------------------------------------- */
+
+bool client_is_gone(struct client *c)
+{
+    return c->conn == NULL || (c->half_closed && peerprobe(conn_fd(c->conn)) == PEER_GONE);
+}
+
+static void gone(struct client *c)
+{
+    if (c->drive != NULL)
+        drive_client_gone(c->drive, c->started ? "cut" : "client_gone");
+    client_close(c, false);
+}
+
+static void on_eof(struct client *c)
+{
+    c->half_closed = true;
+    /* Between requests, or inside one: nobody waits. After a whole request it may be a half-close:
+     * whether somebody still reads is asked now and once a second. */
+    if (c->state != CLIENT_EXCHANGE || !c->body_done || client_is_gone(c))
+        gone(c);
+}
+
+/* The look once a second during an exchange. */
+static void look(struct client *c)
+{
+    const struct config *cfg = c->px->config;
+    int64_t now = now_of(c);
+    if (client_is_gone(c)) {
+        gone(c);
+        return;
+    }
+    if (conn_out_pending(c->conn) > 0) {
+        if (conn_bytes_out(c->conn) != c->out_seen) {
+            c->out_seen = conn_bytes_out(c->conn);
+            c->out_progress_ns = now;
+        } else if (now - c->out_progress_ns > cfg->client_write_timeout_ns) {
+            drive_client_gone(c->drive, "client_slow");
+            client_close(c, true);
+            return;
+        }
+    } else {
+        c->out_progress_ns = now;
+    }
+    bool starved = !c->body_done && bodylog_room(&c->log, drive_cursor(c->drive)) > 0;
+    if (!starved)
+        c->head_since_ns = now;
+    else if (now - c->head_since_ns > cfg->client_body_timeout_ns) {
+        bad_body(c, REPLY_REQUEST_TIMEOUT, "the request body stalled");
+        return;
+    }
+    conn_deadline(c->conn, now + LOOK_NS);
+}
+
+static void on_timeout(struct client *c)
+{
+    switch (c->state) {
+    case CLIENT_HEAD:
+        if (c->head_since_ns != 0)
+            refuse(c, REPLY_REQUEST_TIMEOUT, "");
+        else
+            client_close(c, false);
+        break;
+    case CLIENT_HELLO:
+    case CLIENT_HANDSHAKE:
+        log_msg(LOG_LEVEL_WARN, "client_tls_failed", "host=%s detail=\"no handshake in time\"",
+                c->scope.host);
+        client_close(c, false);
+        break;
+    case CLIENT_EXCHANGE:
+        look(c);
+        break;
+    case CLIENT_CLOSED:
+        break;
+    }
+}
+
+static void on_readable(struct client *c)
+{
+    switch (c->state) {
+    case CLIENT_HEAD:
+        read_head(c);
+        break;
+    case CLIENT_HELLO:
+        connect_hello(c);
+        break;
+    case CLIENT_EXCHANGE:
+        body_arrived(c);
+        break;
+    case CLIENT_HANDSHAKE:
+    case CLIENT_CLOSED:
+        break;
+    }
+}
+
+static void on_broken(struct client *c)
+{
+    if (c->state == CLIENT_HANDSHAKE)
+        log_msg(LOG_LEVEL_WARN, "client_tls_failed", "host=%s detail=\"%s\"", c->scope.host,
+                conn_detail(c->conn));
+    gone(c);
+}
+
+static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
+{
+    struct client *c = arg;
+    (void)conn;
+    switch (ev) {
+    case CONN_UP:
+        await_head(c);
+        break;
+    case CONN_READABLE:
+        on_readable(c);
+        break;
+    case CONN_DRAINED:
+        if (c->drive != NULL)
+            drive_client_drained(c->drive);
+        break;
+    case CONN_EOF:
+        on_eof(c);
+        break;
+    case CONN_BROKEN:
+        on_broken(c);
+        break;
+    case CONN_TIMEOUT:
+        on_timeout(c);
+        break;
+    }
+}
+
+void client_close_if_idle(struct client *c)
+{
+    if (c->state == CLIENT_HEAD && c->head_since_ns == 0)
+        client_close(c, false);
+}
+
+void client_give_up(struct client *c)
+{
+    if (c->state != CLIENT_EXCHANGE) {
+        client_close(c, true);
+        return;
+    }
+    bool answered = c->started;
+    drive_give_up(c->drive);
+    if (c->state == CLIENT_CLOSED)
+        return;
+    if (answered)
+        client_close(c, true);
+    else
+        part(c);
+}

@@ -1,0 +1,75 @@
+/* A downstream connection: reads heads and bodies, owns one exchange at a time, writes answers.
+ *
+ * state     | true in it                                           | waits for
+ * HEAD      | between requests, or a head is incomplete            | bytes, idle or head timeout
+ * HELLO     | CONNECT was answered; the client shall speak TLS     | first byte
+ * HANDSHAKE | TLS with the client runs                             | CONN_UP
+ * EXCHANGE  | a drive is at work                                   | the drive
+ * CLOSED    | given away or closed; freed at the end of the turn   | - */
+#ifndef RETRYD_PROXY_CLIENT_H
+#define RETRYD_PROXY_CLIENT_H
+
+#include "core/http/h1_body.h"
+#include "core/http/h1_head.h"
+#include "proxy/proxy.h"
+#include "proxy/relay.h"
+#include "proxy/reply.h"
+
+enum client_state {
+    CLIENT_HEAD,
+    CLIENT_HELLO,
+    CLIENT_HANDSHAKE,
+    CLIENT_EXCHANGE,
+    CLIENT_CLOSED,
+};
+
+struct drive;
+
+struct client {
+    struct list link; /* proxy.clients */
+    struct proxy *px;
+    struct conn *conn;
+    enum client_state state;
+    bool intercepted;       /* inside a tunnel that we opened */
+    struct authority scope; /* the CONNECT authority then */
+
+    struct arena arena; /* of the present request */
+    struct h1_head head;
+    struct http_req req;
+    struct h1_body body;
+    struct bodylog log;
+    struct drive *drive;
+    struct relay relay;
+
+    bool body_done;        /* the request body was read whole */
+    bool sent_100;         /* the one interim answer went out */
+    bool started;          /* bytes of a final answer went out */
+    bool must_close;       /* after this exchange */
+    bool half_closed;      /* the client sent its FIN; may still read */
+    int64_t head_since_ns; /* HEAD: first byte of the head, 0: none yet; EXCHANGE: last byte of the
+                              body */
+    uint64_t out_seen;     /* conn_bytes_out at the last look, and when it last moved */
+    int64_t out_progress_ns;
+    unsigned requests; /* on this connection */
+};
+
+/* Takes the accepted descriptor. */
+void client_new(struct proxy *px, int fd);
+/* Ends the connection now. abort: the client must notice that something is missing (RST). Tells a
+ * running drive nothing: it is the drive's or the client's own last act. */
+void client_close(struct client *c, bool abort);
+/* For drain: closes it when it is between requests. */
+void client_close_if_idle(struct client *c);
+/* For the end of drain: cuts what still runs, after an answer where none was begun. */
+void client_give_up(struct client *c);
+
+/* The drive ended; it is freed by the caller. ok: the answer was written whole. */
+void client_exchange_done(struct client *c, bool ok);
+/* The attempt has taken body bytes: there may be room for more. */
+void client_body_wanted(struct client *c);
+/* The one 100 Continue, if the client waits for it and nothing was sent. */
+void client_continue(struct client *c);
+/* True when the client is known to be gone: fully closed, not just half. */
+bool client_is_gone(struct client *c);
+
+#endif

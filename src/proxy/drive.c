@@ -1,0 +1,353 @@
+/* The driver of the exchange machine. Events that arise while the machine is being stepped are
+ * queued, so that an action never re-enters it. After FINISH the drive is gone at the end of the
+ * turn. */
+#include "proxy/drive.h"
+#include "core/aws/sigtime.h"
+#include "core/base/units.h"
+#include "core/base/xalloc.h"
+#include "core/http/h1_write.h"
+#include "io/obs/accesslog.h"
+#include "proxy/reply.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* A head that was accepted is at most 64 KiB; Host and Via add less than this. */
+enum { HEAD_OUT_MAX = 72 * 1024, VIA_VALUE_MAX = 64, OPERATION_PREFIX_BYTES = 4096 };
+
+static int64_t max_delay_ns(void *arg, int64_t now_ns)
+{
+    struct drive *d = arg;
+    (void)now_ns;
+    int64_t left = d->px->config->max_total_wait_ns - d->xch.run.waited_ns;
+    if (d->deadline_s != SIGTIME_NEVER) {
+        struct timespec wall;
+        clock_gettime(CLOCK_REALTIME, &wall);
+        int64_t s = d->deadline_s - (wall.tv_sec + d->clock_skew_s);
+        int64_t until = (s > INT32_MAX ? INT32_MAX : s) * NS_PER_S - wall.tv_nsec;
+        if (until < left)
+            left = until;
+    }
+    return left; /* negative: even a retry without a wait would be too late */
+}
+
+static bool can_park(void *arg)
+{
+    struct drive *d = arg;
+    return d->px->n_parked < d->px->config->max_parked && !client_is_gone(d->client);
+}
+
+static void park(struct drive *d, bool on)
+{
+    if (d->parked == on)
+        return;
+    d->parked = on;
+    if (on)
+        d->px->n_parked++;
+    else
+        d->px->n_parked--;
+}
+
+static void on_timer(void *arg)
+{
+    struct drive *d = arg;
+    park(d, false);
+    drive_event(d, &(struct xch_event){.kind = XEV_TIMER});
+}
+
+static void write_head(struct drive *d)
+{
+    struct client *c = d->client;
+    char via[VIA_VALUE_MAX];
+    int n = snprintf(via, sizeof via, "1.%u %s", c->req.minor, d->px->via);
+    struct h1_extra extra = {SLICE("Via"), slice_of(via, (size_t)n)};
+    strbuf_init(&d->head, HEAD_OUT_MAX);
+    bool ok = h1_write_request(&d->head, &c->req, d->route.path_query, d->route.host, &extra, 1);
+    ASSERT(ok); /* the parser bounded what it accepted */
+}
+
+struct drive *drive_start(struct client *c, const struct route *route)
+{
+    struct drive *d = xcalloc(1, sizeof *d);
+    struct proxy *px = c->px;
+    d->px = px;
+    d->client = c;
+    d->route = *route;
+    d->xid = ++px->next_xid;
+    d->started_ns = loop_now_ns(px->loop);
+    d->end = "client_gone";
+    d->why = VERDICT_NOT_RETRYABLE;
+    d->deadline_s = sigtime_deadline_s(&c->req, d->route.path_query,
+                                       px->config->max_signature_age_ns / NS_PER_S);
+    loop_timer_init(&d->timer, px->loop, on_timer, d);
+    attempt_init(&d->attempt, d);
+    write_head(d);
+
+    struct xch_env env = {.policy = &d->route.policy,
+                          .budget = d->route.budget,
+                          .rng = rng_as_source(&px->rng),
+                          .max_delay_ns = max_delay_ns,
+                          .can_park = can_park,
+                          .arg = d};
+    xch_init(&d->xch, &env, true);
+    if (d->route.policy.mode == RETRY_MODE_OFF)
+        bodylog_give_up(&c->log);
+    c->drive = d;
+    drive_event(d, &(struct xch_event){.kind = XEV_START});
+    return d;
+}
+
+static void free_drive(void *obj)
+{
+    struct drive *d = obj;
+    attempt_fini(&d->attempt);
+    loop_timer_fini(&d->timer);
+    strbuf_fini(&d->head);
+    free(d);
+}
+
+static struct slice caller_label(const struct drive *d)
+{
+    struct slice key = d->route.target.access_key;
+    return key.n > 4 ? slice_of(key.p + key.n - 4, 4) : SLICE_NONE;
+}
+
+static void record_request(const struct drive *d)
+{
+    const struct client *c = d->client;
+    struct access_request r = {
+        .xid = d->xid,
+        .method = c->req.method,
+        .host = slice_str(d->route.origin.host),
+        .service = d->route.target.service_name,
+        .region = d->route.target.region,
+        .operation = d->route.target.operation,
+        .status = d->status,
+        .attempts = d->xch.run.attempts,
+        .end = d->end,
+        .why = verdict_why_name(d->why),
+        .took_ns = loop_now_ns(d->px->loop) - d->started_ns,
+        .waited_ns = d->xch.run.waited_ns,
+        .body_in = c->log.end,
+        .body_out = c->relay.body_bytes,
+        .key = caller_label(d),
+    };
+    accesslog_request(&r);
+}
+
+static void record_attempt(const struct drive *d, const struct xch_event *ev,
+                           const struct verdict *v)
+{
+    static const char *const decisions[] = {"deliver", "retry", "penalty"};
+    int64_t now = loop_now_ns(d->px->loop);
+    struct access_attempt a = {
+        .xid = d->xid,
+        .host = slice_str(d->route.origin.host),
+        .service = d->route.target.service_name,
+        .operation = d->route.target.operation,
+        .attempt = d->xch.run.attempts,
+        .max_attempts = d->route.policy.max_attempts,
+        .status = ev->outcome.status,
+        .failure = retry_failure_name(ev->outcome.failure),
+        .detail = d->attempt.detail,
+        .code = ev->outcome.code,
+        .class_name = retry_class_name(v->class),
+        .rule = retry_rule_name(v->rule),
+        .decision = decisions[v->what],
+        .why = verdict_why_name(v->why),
+        .wait_ns = v->delay_ns,
+        .took_ns = now - d->attempt.started_ns,
+        .quota_before = v->tokens_before,
+        .quota_after = v->tokens_after,
+        .reused = d->attempt.reused,
+    };
+    accesslog_attempt(&a);
+}
+
+static void finish(struct drive *d)
+{
+    struct client *c = d->client;
+    record_request(d);
+    park(d, false);
+    loop_timer_disarm(&d->timer);
+    attempt_drop(&d->attempt);
+    route_release(&d->route);
+    loop_defer(d->px->loop, free_drive, d);
+    c->drive = NULL;
+    client_exchange_done(c, d->ended_well);
+}
+
+static void reply_failure(struct drive *d, enum retry_failure failure)
+{
+    struct client *c = d->client;
+    enum reply_kind kind = reply_for_failure(failure);
+    c->must_close = c->must_close || !c->body_done || c->px->draining;
+    reply_write(c->conn, kind, d->route.wire, c->req.method_id == HTTP_HEAD, c->must_close, d->xid,
+                d->attempt.detail);
+    c->started = true;
+    d->status = reply_status(kind);
+    d->end = "own_error";
+    d->ended_well = true;
+}
+
+static void relay(struct drive *d)
+{
+    struct client *c = d->client;
+    bodylog_give_up(&c->log);
+    c->started = true;
+    c->must_close = relay_begin(
+        &c->relay, c->conn, &d->attempt.resp, c->req.minor, c->req.method_id == HTTP_HEAD,
+        c->must_close || !c->body_done || c->px->draining, slice_str(d->px->via));
+    d->status = d->attempt.resp.status;
+    d->end = "cut"; /* until the end was seen */
+    attempt_relay(&d->attempt);
+}
+
+static void perform(struct drive *d, const struct xch_action *act)
+{
+    switch (act->kind) {
+    case XACT_ARM:
+        park(d, true);
+        loop_timer_arm(&d->timer, act->delay_ns);
+        break;
+    case XACT_DISARM:
+        park(d, false);
+        loop_timer_disarm(&d->timer);
+        break;
+    case XACT_DIAL:
+        attempt_dial(&d->attempt, act->fresh);
+        break;
+    case XACT_SEND:
+        attempt_send(&d->attempt);
+        break;
+    case XACT_PEEK:
+        attempt_hold(&d->attempt);
+        break;
+    case XACT_KEEP:
+        attempt_keep(&d->attempt);
+        break;
+    case XACT_DROP:
+    case XACT_LOSE:
+        attempt_drop(&d->attempt);
+        break;
+    case XACT_RELAY:
+        relay(d);
+        break;
+    case XACT_REPLY:
+        reply_failure(d, act->failure);
+        break;
+    case XACT_FINISH:
+        finish(d);
+        break;
+    }
+}
+
+static void look_at_body(struct drive *d)
+{
+    struct slice prefix;
+    struct bodycur start = {0};
+    const struct client *c = d->client;
+    if (d->route.target.operation.n > 0 || c->log.base > 0 ||
+        !bodylog_peek(&d->client->log, &start, &prefix))
+        return;
+    if (prefix.n > OPERATION_PREFIX_BYTES)
+        prefix.n = OPERATION_PREFIX_BYTES;
+    route_identify_late(&d->route, &c->req, prefix, &d->client->arena);
+}
+
+static bool step(struct drive *d, const struct xch_event *ev)
+{
+    struct xch_acts acts;
+    if (ev->kind == XEV_HEAD || ev->kind == XEV_BROKEN || ev->kind == XEV_FAIL)
+        look_at_body(d);
+    if (ev->kind == XEV_END) {
+        d->end = "delivered";
+        d->ended_well = true;
+    }
+    xch_step(&d->xch, ev, loop_now_ns(d->px->loop), &acts);
+    if (acts.judged) {
+        d->why = acts.verdict.why;
+        record_attempt(d, ev, &acts.verdict);
+    }
+    for (unsigned i = 0; i < acts.n; i++)
+        perform(d, &acts.v[i]);
+    return acts.n > 0 && acts.v[acts.n - 1].kind == XACT_FINISH;
+}
+
+/* A log over its cap loses bytes only under a sending attempt: that is when the machine is told. */
+static void tell_unreplayable(struct drive *d)
+{
+    if (d->told_unreplayable || !d->client->log.unreplayable || !d->attempt.sending)
+        return;
+    d->told_unreplayable = true;
+    drive_event(d, &(struct xch_event){.kind = XEV_UNREPLAYABLE});
+}
+
+void drive_event(struct drive *d, const struct xch_event *ev)
+{
+    ASSERT(d->n_pending < DRIVE_MAX_PENDING);
+    d->pending[d->n_pending++] = *ev;
+    if (d->stepping)
+        return;
+    d->stepping = true;
+    while (d->n_pending > 0) {
+        struct xch_event next = d->pending[0];
+        d->n_pending--;
+        memmove(d->pending, d->pending + 1, d->n_pending * sizeof d->pending[0]);
+        if (step(d, &next))
+            return; /* finished: what is still queued is about nothing any more */
+    }
+    d->stepping = false;
+    tell_unreplayable(d);
+}
+
+bool drive_may_retry(const struct drive *d)
+{
+    return d->route.policy.mode != RETRY_MODE_OFF && d->xch.replayable &&
+           !d->client->log.unreplayable && d->xch.run.attempts + 1 < d->route.policy.max_attempts;
+}
+
+void drive_server_date(struct drive *d, struct slice date)
+{
+    int64_t server;
+    if (d->deadline_s != SIGTIME_NEVER && sigtime_parse_http(date, &server))
+        d->clock_skew_s = server - (int64_t)time(NULL);
+}
+
+const struct bodycur *drive_cursor(const struct drive *d)
+{
+    return d->attempt.sending ? &d->attempt.cur : NULL;
+}
+
+void drive_body_more(struct drive *d)
+{
+    tell_unreplayable(d);
+    attempt_body_more(&d->attempt);
+}
+
+void drive_client_drained(struct drive *d)
+{
+    attempt_client_drained(&d->attempt);
+}
+
+void drive_client_gone(struct drive *d, const char *end)
+{
+    d->end = end;
+    drive_event(d, &(struct xch_event){.kind = XEV_CLIENT_GONE});
+}
+
+void drive_give_up(struct drive *d)
+{
+    struct client *c = d->client;
+    if (!c->started) {
+        c->must_close = true;
+        c->started = true;
+        reply_write(c->conn, REPLY_SHUTTING_DOWN, d->route.wire, c->req.method_id == HTTP_HEAD,
+                    true, d->xid, "");
+        d->status = reply_status(REPLY_SHUTTING_DOWN);
+        drive_client_gone(d, "own_error");
+        return;
+    }
+    drive_client_gone(d, "cut");
+}

@@ -1,0 +1,246 @@
+/* One worker's proxy: building it whole or not at all, and taking it down. */
+#include "proxy/proxy.h"
+#include "core/aws/aws.h"
+#include "core/base/units.h"
+#include "core/base/xalloc.h"
+#include "io/obs/log.h"
+#include "proxy/client.h"
+#include "proxy/linger.h"
+#include "proxy/tunnel.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { LEAF_CACHE_NAMES = 1024 };
+
+/* Input must take a whole response head (128 KiB); output is paused at 256 KiB. */
+static const struct conn_limits upstream_limits = {
+    .in_bytes = 128 * 1024 + 1024, .out_high = 256 * 1024, .out_low = 64 * 1024};
+
+static void on_accept(void *arg, int fd, const struct sockaddr *peer)
+{
+    struct proxy *px = arg;
+    (void)peer;
+    if (px->n_clients >= px->config->max_clients) {
+        log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
+        close(fd);
+        return;
+    }
+    client_new(px, fd);
+}
+
+static bool seed(struct proxy *px, struct hash_key *key, struct err *err)
+{
+    uint64_t bytes[6];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return err_set(err, "no random numbers from the operating system");
+    rng_seed(&px->rng, bytes);
+    *key = (struct hash_key){bytes[4], bytes[5]};
+    return true;
+}
+
+/* The pseudonym in Via: the same for one install, saying nothing about the host. */
+static void name_via(struct proxy *px)
+{
+    const ASN1_OCTET_STRING *id = X509_get0_subject_key_id(ca_root(px->ca));
+    const unsigned char *p = id ? ASN1_STRING_get0_data(id) : (const unsigned char *)"\0\0\0\0";
+    snprintf(px->via, sizeof px->via, "retryd-%02x%02x%02x%02x", p[0], p[1], p[2], p[3]);
+}
+
+static void fill_policy(struct proxy *px)
+{
+    const struct config *c = px->config;
+    px->allow = xcalloc(c->n_allow_addresses, sizeof *px->allow);
+    for (size_t i = 0; i < c->n_allow_addresses; i++) {
+        memcpy(px->allow[i].addr, c->allow_addresses[i].addr, sizeof px->allow[i].addr);
+        px->allow[i].prefix = c->allow_addresses[i].prefix;
+    }
+    px->own = xcalloc(px->n_listeners, sizeof *px->own);
+    for (size_t i = 0; i < px->n_listeners; i++)
+        px->own[i] = *listener_addr(px->listeners[i]);
+    px->dialer = (struct dialer){
+        .loop = px->loop,
+        .dns = px->dns,
+        .tls = px->tls,
+        .policy = {.allow = px->allow,
+                   .n_allow = c->n_allow_addresses,
+                   .allow_private = c->private_addresses == PRIVATE_ALLOW,
+                   .listeners = px->own,
+                   .n_listeners = px->n_listeners},
+        .connect_timeout_ns = c->connect_timeout_ns,
+        .tls_timeout_ns = c->tls_timeout_ns,
+        .limits = upstream_limits,
+    };
+}
+
+static bool listen_all(struct proxy *px, struct err *err)
+{
+    const struct config *c = px->config;
+    px->listeners = xcalloc(c->n_listen, sizeof(struct listener *));
+    for (size_t i = 0; i < c->n_listen; i++) {
+        struct sockaddr_storage sa = {0};
+        socklen_t n;
+        if (c->listen[i].kind == AUTHORITY_IPV6) {
+            struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&sa;
+            sin6->sin6_family = AF_INET6;
+            sin6->sin6_port = htons(c->listen[i].port);
+            memcpy(&sin6->sin6_addr, c->listen[i].addr, 16);
+            n = sizeof *sin6;
+        } else {
+            struct sockaddr_in *sin = (struct sockaddr_in *)&sa;
+            sin->sin_family = AF_INET;
+            sin->sin_port = htons(c->listen[i].port);
+            memcpy(&sin->sin_addr, c->listen[i].addr, 4);
+            n = sizeof *sin;
+        }
+        struct listener *ls =
+            listener_open(px->loop, (struct sockaddr *)&sa, n, on_accept, px, err);
+        if (ls == NULL)
+            return false;
+        px->listeners[px->n_listeners++] = ls;
+    }
+    return true;
+}
+
+static bool build(struct proxy *px, struct err *err)
+{
+    const struct config *c = px->config;
+    struct hash_key key;
+    if (!seed(px, &key, err))
+        return false;
+    name_via(px);
+    px->tls = tlsclient_new(c->upstream_system_trust, c->upstream_ca_file, ca_root(px->ca), err);
+    if (px->tls == NULL)
+        return false;
+    px->leafcache = leafcache_new(px->ca, LEAF_CACHE_NAMES, err);
+    if (px->leafcache == NULL)
+        return false;
+    px->dns = dns_new(px->loop, c->dns_timeout_ns, err);
+    if (px->dns == NULL)
+        return false;
+    px->pool = pool_new(px->loop, key, c->pool_per_origin, c->pool_total, c->pool_idle_ns);
+    px->budgets = budgets_new(key);
+    if (!listen_all(px, err))
+        return false;
+    fill_policy(px);
+    return true;
+}
+
+static void on_drain_deadline(void *arg)
+{
+    struct proxy *px = arg;
+    tunnel_close_all(px);
+    struct list *l = px->clients.next;
+    while (l != &px->clients) {
+        struct client *c = list_entry(l, struct client, link);
+        l = l->next;
+        client_give_up(c);
+    }
+}
+
+struct proxy *proxy_new(struct loop *loop, const struct config *config, struct ca *ca,
+                        struct err *err)
+{
+    struct proxy *px = xcalloc(1, sizeof *px);
+    px->loop = loop;
+    px->config = config;
+    px->ca = ca;
+    list_init(&px->clients);
+    list_init(&px->tunnels);
+    list_init(&px->lingers);
+    loop_timer_init(&px->drain_timer, loop, on_drain_deadline, px);
+    px->replay = (struct bodylog_shared){.memory_max = config->replay_memory_total_bytes,
+                                         .disk_max = config->replay_disk_total_bytes,
+                                         .dir = config->replay_dir};
+    if (px->replay.dir == NULL) {
+        const char *tmp = getenv("TMPDIR");
+        px->replay.dir = tmp != NULL && tmp[0] == '/' ? tmp : "/tmp";
+    }
+    if (!build(px, err)) {
+        proxy_free(px);
+        return NULL;
+    }
+    return px;
+}
+
+/* After what its clients and drives deferred: they still account on it. */
+static void release(void *obj)
+{
+    struct proxy *px = obj;
+    loop_timer_fini(&px->drain_timer);
+    free(px->listeners);
+    free(px->allow);
+    free(px->own);
+    free(px);
+}
+
+static void close_listeners(struct proxy *px)
+{
+    for (size_t i = 0; i < px->n_listeners; i++)
+        listener_close(px->listeners[i]);
+    px->n_listeners = 0;
+}
+
+void proxy_free(struct proxy *px)
+{
+    px->on_drained = NULL;
+    close_listeners(px);
+    on_drain_deadline(px);
+    linger_close_all(px);
+    if (px->pool != NULL)
+        pool_free(px->pool);
+    if (px->dns != NULL)
+        dns_free(px->dns);
+    if (px->leafcache != NULL)
+        leafcache_free(px->leafcache);
+    if (px->tls != NULL)
+        tlsclient_free(px->tls);
+    if (px->budgets != NULL)
+        budgets_free(px->budgets);
+    loop_defer(px->loop, release, px);
+}
+
+static bool drained(const struct proxy *px)
+{
+    return px->draining && px->on_drained != NULL && list_empty(&px->clients) &&
+           list_empty(&px->tunnels) && list_empty(&px->lingers);
+}
+
+/* Asked again at the end of the turn: a connection may have moved from one list to another
+ * meanwhile. */
+static void tell_drained(void *obj)
+{
+    struct proxy *px = obj;
+    if (!drained(px))
+        return;
+    void (*fn)(void *) = px->on_drained;
+    px->on_drained = NULL;
+    fn(px->on_drained_arg);
+}
+
+void proxy_check_drained(struct proxy *px)
+{
+    if (drained(px))
+        loop_defer(px->loop, tell_drained, px);
+}
+
+void proxy_drain(struct proxy *px, void (*fn)(void *arg), void *arg)
+{
+    px->draining = true;
+    px->on_drained = fn;
+    px->on_drained_arg = arg;
+    close_listeners(px);
+    struct list *l = px->clients.next;
+    while (l != &px->clients) {
+        struct client *c = list_entry(l, struct client, link);
+        l = l->next;
+        client_close_if_idle(c);
+    }
+    loop_timer_arm(&px->drain_timer, px->config->drain_timeout_ns);
+    proxy_check_drained(px);
+}

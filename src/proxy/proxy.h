@@ -1,0 +1,73 @@
+/* One worker's proxy: everything that its exchanges share, and the door for new clients.
+ *
+ *   client   downstream connection: heads in, answers out, CONNECT
+ *   connect  what becomes of a CONNECT: opened, tunnelled, refused
+ *   tunnel   bytes both ways, unread
+ *   route    request -> origin, policy, budget
+ *   drive    one exchange at work: performs the machine's actions, feeds it events
+ *   attempt  one request on one upstream connection
+ *   relay    response -> client, with its framing
+ *   reply    answers of our own
+ *   bodylog  the request body as a log that attempts read from
+ *   linger   closing so that the last answer survives */
+#ifndef RETRYD_PROXY_PROXY_H
+#define RETRYD_PROXY_PROXY_H
+
+#include "core/base/list.h"
+#include "core/base/rng.h"
+#include "core/config/config.h"
+#include "io/net/dial.h"
+#include "io/net/listener.h"
+#include "io/net/pool.h"
+#include "io/shm/budgets.h"
+#include "io/tls/ca.h"
+#include "io/tls/leafcache.h"
+#include "proxy/bodylog.h"
+
+enum { PROXY_VIA_MAX = 40 };
+
+struct proxy {
+    struct loop *loop;
+    const struct config *config;
+    struct ca *ca;
+    struct leafcache *leafcache;
+    struct tlsclient *tls;
+    struct dns *dns;
+    struct dialer dialer;
+    struct pool *pool;
+    struct budgets *budgets;
+    struct bodylog_shared replay;
+    struct rng rng;
+
+    struct listener **listeners;
+    size_t n_listeners;
+    struct addr_range *allow;     /* dialler's view of allow_addresses */
+    struct sockaddr_storage *own; /* dialler's view of our listeners */
+
+    struct list clients; /* struct client, all */
+    unsigned n_clients;
+    struct list tunnels;
+    struct list lingers;
+    unsigned n_parked; /* exchanges that wait on a timer */
+    uint64_t next_xid;
+    char via[PROXY_VIA_MAX]; /* pseudonym of this install, without the version */
+
+    bool draining;
+    void (*on_drained)(void *arg);
+    void *on_drained_arg;
+    struct loop_timer drain_timer;
+};
+
+/* Borrows the loop, the config and the CA for its life. Opens the listeners of the config. */
+struct proxy *proxy_new(struct loop *loop, const struct config *config, struct ca *ca,
+                        struct err *err);
+void proxy_free(struct proxy *px);
+
+/* Stops accepting, closes idle clients, lets exchanges end; after the drain timeout parked and
+ * running ones are answered 503 and cut. fn is called once when nothing is left (possibly later,
+ * never from within). */
+void proxy_drain(struct proxy *px, void (*fn)(void *arg), void *arg);
+/* Something ended: tells the drain when it was the last. */
+void proxy_check_drained(struct proxy *px);
+
+#endif

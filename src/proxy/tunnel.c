@@ -1,0 +1,179 @@
+/* Tunnel: two connections with swapped roles; each side's reading is paused while the other's
+ * output is full. */
+#include "proxy/tunnel.h"
+#include "core/base/xalloc.h"
+#include "io/obs/log.h"
+#include "proxy/linger.h"
+#include "proxy/reply.h"
+#include "proxy/route.h"
+
+#include <stdlib.h>
+
+struct tunnel {
+    struct list link;
+    struct proxy *px;
+    struct conn *client, *upstream; /* upstream: NULL while dialling */
+    struct dial *dial;
+    struct authority to;
+    int64_t started_ns;
+    unsigned ended; /* directions that saw their EOF */
+};
+
+static void on_client(struct conn *conn, enum conn_event ev, void *arg);
+static void on_upstream(struct conn *conn, enum conn_event ev, void *arg);
+
+static void free_tunnel(void *obj)
+{
+    free(obj);
+}
+
+static void record(const struct tunnel *t, const char *end)
+{
+    struct log_line l;
+    log_begin(&l, LOG_LEVEL_INFO, "tunnel");
+    log_str(&l, "host", slice_str(t->to.host));
+    log_int(&l, "port", t->to.port);
+    log_str(&l, "end", slice_str(end));
+    if (t->upstream != NULL) {
+        log_int(&l, "bytes_up", (int64_t)conn_bytes_out(t->upstream));
+        log_int(&l, "bytes_down", (int64_t)conn_bytes_in(t->upstream));
+    }
+    log_ms(&l, "took_ms", loop_now_ns(t->px->loop) - t->started_ns);
+    log_end(&l);
+}
+
+static void forget(struct tunnel *t)
+{
+    list_remove(&t->link);
+    loop_defer(t->px->loop, free_tunnel, t);
+    proxy_check_drained(t->px);
+}
+
+/* abort: the peers see a reset, as the one that caused it did. */
+static void end(struct tunnel *t, const char *how, bool abort)
+{
+    record(t, how);
+    if (t->dial != NULL)
+        dial_cancel(t->dial);
+    if (t->upstream != NULL)
+        conn_close(t->upstream, abort);
+    if (t->client != NULL)
+        conn_close(t->client, abort);
+    forget(t);
+}
+
+static void touch(struct tunnel *t)
+{
+    int64_t at = loop_now_ns(t->px->loop) + t->px->config->tunnel_idle_ns;
+    conn_deadline(t->client, at);
+    conn_deadline(t->upstream, at);
+}
+
+static void copy(struct tunnel *t, struct conn *from, struct conn *to)
+{
+    struct slice in = conn_in(from);
+    if (in.n > 0) {
+        conn_write(to, in);
+        conn_consume(from, in.n);
+        conn_flush(to);
+    }
+    if (conn_out_full(to))
+        conn_pause_read(from);
+    touch(t);
+}
+
+static void half_close(struct tunnel *t, struct conn *to)
+{
+    conn_shutdown_write(to);
+    if (++t->ended < 2)
+        return;
+    struct conn *client = t->client, *upstream = t->upstream;
+    record(t, "closed");
+    t->client = t->upstream = NULL;
+    linger_start(t->px, client); /* what is still to be written, is */
+    linger_start(t->px, upstream);
+    forget(t);
+}
+
+static void on_side(struct tunnel *t, struct conn *from, struct conn *to, enum conn_event ev)
+{
+    switch (ev) {
+    case CONN_UP:
+        break;
+    case CONN_READABLE:
+        copy(t, from, to);
+        break;
+    case CONN_DRAINED: /* `from` takes bytes again: the other side may go on */
+        conn_resume_read(to);
+        touch(t);
+        break;
+    case CONN_EOF:
+        half_close(t, to);
+        break;
+    case CONN_BROKEN:
+        end(t, "reset", true);
+        break;
+    case CONN_TIMEOUT:
+        end(t, "idle", false);
+        break;
+    }
+}
+
+static void on_client(struct conn *conn, enum conn_event ev, void *arg)
+{
+    struct tunnel *t = arg;
+    if (t->upstream != NULL)
+        on_side(t, conn, t->upstream, ev);
+    else if (ev == CONN_EOF || ev == CONN_BROKEN)
+        end(t, "client_gone", false);
+}
+
+static void on_upstream(struct conn *conn, enum conn_event ev, void *arg)
+{
+    struct tunnel *t = arg;
+    on_side(t, conn, t->client, ev);
+}
+
+static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, const char *detail)
+{
+    struct tunnel *t = arg;
+    t->dial = NULL;
+    if (conn == NULL) {
+        reply_write(t->client, reply_for_failure(reply_failure_of_net(failure)), AWS_WIRE_JSON,
+                    false, true, ++t->px->next_xid, detail);
+        struct conn *client = t->client;
+        t->client = NULL;
+        linger_start(t->px, client);
+        end(t, reply_word(reply_for_failure(reply_failure_of_net(failure))), false);
+        return;
+    }
+    t->upstream = conn;
+    conn_set_owner(conn, on_upstream, t);
+    conn_write(t->client, SLICE("HTTP/1.1 200 Connection established\r\n\r\n"));
+    conn_flush(t->client);
+    conn_resume_read(t->client);
+    copy(t, t->client, t->upstream);
+}
+
+void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to)
+{
+    struct tunnel *t = xcalloc(1, sizeof *t);
+    t->px = px;
+    t->client = client;
+    t->to = *to;
+    t->started_ns = loop_now_ns(px->loop);
+    list_push_back(&px->tunnels, &t->link);
+    conn_set_owner(client, on_client, t);
+    conn_deadline(client, 0);
+    struct dial_target target = {
+        .host = t->to.host, .is_ip = to->kind != AUTHORITY_NAME, .port = to->port};
+    route_resolve(px->config, to, &target.fixed);
+    target.private_ok = aws_service_endpoint(slice_str(t->to.host));
+    t->dial = dial_start(&px->dialer, &target, on_dialled, t);
+}
+
+void tunnel_close_all(struct proxy *px)
+{
+    while (!list_empty(&px->tunnels))
+        end(list_entry(px->tunnels.next, struct tunnel, link), "shutdown", false);
+}

@@ -1,0 +1,14 @@
+/* A blind tunnel: bytes both ways, unread, half-closes and resets passed on in kind (security
+ * requirements F1, J10). */
+#ifndef RETRYD_PROXY_TUNNEL_H
+#define RETRYD_PROXY_TUNNEL_H
+
+#include "core/http/uri.h"
+#include "proxy/proxy.h"
+
+/* Takes the client's connection, which waits for the answer to its CONNECT; bytes that it sent
+ * after the head are in its input. Dials, answers, pumps. */
+void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to);
+void tunnel_close_all(struct proxy *px);
+
+#endif
