@@ -1,5 +1,5 @@
-/* Which addresses may be dialled (security requirements I3, I5). Applied to each socket address right
- * before connect(): what was checked is what is dialled. */
+/* Which addresses may be dialled (security requirements I3, I5). Applied to each socket address
+ * right before connect(): what was checked is what is dialled. */
 #ifndef RETRYD_IO_NET_ADDRPOLICY_H
 #define RETRYD_IO_NET_ADDRPOLICY_H
 
@@ -20,10 +20,12 @@ struct addr_policy {
     size_t n_listeners;
 };
 
-/* True if dialling sa is allowed. private_ok: the name is an AWS service endpoint (VPC endpoints resolve to
- * private addresses). *why gets a static reason when denied ("loopback", "link-local", "metadata",
- * "private", "own listener", "reserved", "multicast"). */
+/* True if dialling sa is allowed. private_ok: the name is an AWS service endpoint (VPC endpoints
+ * resolve to private addresses). *why gets a static reason when denied ("loopback", "link-local",
+ * "metadata", "private", "own listener", "reserved", "multicast"). */
 bool addr_policy_allows(const struct addr_policy *p, const struct sockaddr *sa, bool private_ok,
                         const char **why);
+/* True if sa is one of the proxy's own listeners: the rule that nothing overrides (I5). */
+bool addr_policy_is_own(const struct addr_policy *p, const struct sockaddr *sa);
 
 #endif

@@ -21,8 +21,8 @@ struct dns *dns_new(struct loop *l, int64_t timeout_ns, struct err *err);
 void dns_free(struct dns *d);
 
 /* Calls fn(arg, answer) later, never from within; answer borrowed during the call. */
-struct dns_query *dns_lookup(struct dns *d, const char *name, void (*fn)(void *, const struct dns_answer *),
-                             void *arg);
+struct dns_query *dns_lookup(struct dns *d, const char *name,
+                             void (*fn)(void *, const struct dns_answer *), void *arg);
 /* No callback any more. */
 void dns_cancel(struct dns_query *q);
 

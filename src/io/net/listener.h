@@ -12,10 +12,11 @@ struct listener;
 typedef void listener_fn(void *arg, int fd, const struct sockaddr *peer);
 
 /* Binds and listens. Port 0: the kernel picks. */
-struct listener *listener_open(struct loop *l, const struct sockaddr *sa, socklen_t len, listener_fn *fn,
-                               void *arg, struct err *err);
+struct listener *listener_open(struct loop *l, const struct sockaddr *sa, socklen_t len,
+                               listener_fn *fn, void *arg, struct err *err);
 /* Takes an inherited listening socket. */
-struct listener *listener_adopt(struct loop *l, int fd, listener_fn *fn, void *arg, struct err *err);
+struct listener *listener_adopt(struct loop *l, int fd, listener_fn *fn, void *arg,
+                                struct err *err);
 void listener_close(struct listener *ls);
 /* Stop and go on accepting. */
 void listener_pause(struct listener *ls, bool paused);

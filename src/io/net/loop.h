@@ -1,7 +1,7 @@
 /* One event loop, one thread: libevent core underneath, and nobody above this room sees it.
  *
- * Callbacks are never called from within the function that registers them. An object that dies inside a
- * callback unhooks its events at once and defers its free to the end of the turn. */
+ * Callbacks are never called from within the function that registers them. An object that dies
+ * inside a callback unhooks its events at once and defers its free to the end of the turn. */
 #ifndef RETRYD_IO_NET_LOOP_H
 #define RETRYD_IO_NET_LOOP_H
 
@@ -19,15 +19,24 @@ void loop_free(struct loop *l);
 /* Until loop_stop. */
 void loop_run(struct loop *l);
 void loop_stop(struct loop *l);
-/* For this room only. */
+/* In the child after fork(): the loop becomes the child's own, so that running or freeing it no
+ * longer touches the parent's. False: it can only be abandoned. */
+bool loop_after_fork(struct loop *l);
+
+/* For this room only: the base; a number that grows by one each turn; a new libevent event, not yet
+ * added. */
 struct event_base *loop_base(struct loop *l);
+uint64_t loop_turn(const struct loop *l);
+struct event *loop_watch(struct loop *l, int fd, short what, void (*fn)(int, short, void *),
+                         void *arg);
 
 /* Monotonic, read once per callback from the kernel side. */
 int64_t loop_now_ns(struct loop *l);
 /* Called by this room at the head of each libevent callback. */
 void loop_tick(struct loop *l);
 
-/* fn(obj) at the end of this turn, before the loop waits again. */
+/* fn(obj) at the end of this turn, before the loop waits again; in the order of the calls. From
+ * within a deferred function: at the end of the next turn. */
 void loop_defer(struct loop *l, void (*fn)(void *obj), void *obj);
 
 struct loop_timer {

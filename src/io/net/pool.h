@@ -1,5 +1,6 @@
-/* Idle connections by origin: keep-alive towards upstreams (security requirements D3, D4, J7). An idle
- * connection that becomes readable, ends or stays longer than idle_ns is closed and never handed out. */
+/* Idle connections by origin: keep-alive towards upstreams (security requirements D3, D4, J7). An
+ * idle connection that becomes readable, ends or stays longer than idle_ns is closed and never
+ * handed out. */
 #ifndef RETRYD_IO_NET_POOL_H
 #define RETRYD_IO_NET_POOL_H
 
@@ -12,11 +13,11 @@ struct pool *pool_new(struct loop *l, struct hash_key key, unsigned per_origin, 
                       int64_t idle_ns);
 void pool_free(struct pool *p);
 
-/* The most recently used idle connection of the key, checked to be silent and open; NULL: none. The caller
- * sets the owner. */
+/* The most recently used idle connection of the key, checked to be silent and open; NULL: none. The
+ * caller sets the owner. */
 struct conn *pool_take(struct pool *p, struct slice key);
-/* Takes the connection. Over a cap the oldest idle one (of the origin, of all) is closed. A connection with
- * unread input or unsent output is closed instead. */
+/* Takes the connection. Over a cap the oldest idle one (of the origin, of all) is closed. A
+ * connection with unread input or unsent output is closed instead. */
 void pool_put(struct pool *p, struct slice key, struct conn *c);
 /* Closes all idle connections of the key (two stale ones in a row: distrust, spec 13.1). */
 void pool_distrust(struct pool *p, struct slice key);

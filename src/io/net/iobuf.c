@@ -1,0 +1,63 @@
+/* Linear buffer; see iobuf.h. Bytes move only when the room behind them is too small for the next
+ * read. */
+#include "io/net/iobuf.h"
+
+#include "core/base/attr.h"
+#include "core/base/xalloc.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+size_t iobuf_reserve(struct iobuf *b, size_t want, size_t max)
+{
+    size_t len = iobuf_len(b);
+    ASSERT(len <= max);
+    if (want > max - len)
+        want = max - len;
+    if (b->cap - b->tail >= want)
+        return b->cap - b->tail < max - len ? b->cap - b->tail : max - len;
+    if (b->cap - len >= want) {
+        memmove(b->p, b->p + b->head, len);
+    } else {
+        size_t cap = b->cap * 2 > len + want ? b->cap * 2 : len + want;
+        b->cap = cap < max ? cap : max;
+        char *grown = xmalloc(b->cap);
+        if (len)
+            memcpy(grown, b->p + b->head, len);
+        free(b->p);
+        b->p = grown;
+    }
+    b->head = 0;
+    b->tail = len;
+    return b->cap - len < max - len ? b->cap - len : max - len;
+}
+
+void iobuf_filled(struct iobuf *b, size_t n)
+{
+    ASSERT(n <= b->cap - b->tail);
+    b->tail += n;
+    if (b->head == b->tail)
+        iobuf_fini(b);
+}
+
+void iobuf_append(struct iobuf *b, struct slice s)
+{
+    if (s.n == 0)
+        return;
+    iobuf_reserve(b, s.n, SIZE_MAX / 4);
+    memcpy(b->p + b->tail, s.p, s.n);
+    b->tail += s.n;
+}
+
+void iobuf_drop(struct iobuf *b, size_t n)
+{
+    ASSERT(n <= iobuf_len(b));
+    b->head += n;
+    if (b->head == b->tail)
+        iobuf_fini(b);
+}
+
+void iobuf_fini(struct iobuf *b)
+{
+    free(b->p);
+    *b = (struct iobuf){0};
+}
