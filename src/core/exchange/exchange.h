@@ -1,8 +1,9 @@
-/* The machine of one request: events in, actions out (design: architecture, "The exchange machine").
+/* The machine of one request: events in, actions out (design: architecture, "The exchange
+ * machine").
  *
- * xch_step is the only place where a request changes state. It sees milestones, never body bytes: those
- * flow beside it. It owns exactly one timer. Connection and read timeouts belong to the network and
- * arrive as XEV_FAIL / XEV_BROKEN with a kind.
+ * xch_step is the only place where a request changes state. It sees milestones, never body bytes:
+ * those flow beside it. It owns exactly one timer. Connection and read timeouts belong to the
+ * network and arrive as XEV_FAIL / XEV_BROKEN with a kind.
  *
  * state    | true in it                                         | waits for
  * NEW      | nothing asked yet                                  | START
@@ -16,9 +17,10 @@
  * RELAY    | the answer runs to the client                      | END, BROKEN
  * DONE     | finished                                           | -
  *
- * Invariants (asserted, and kept by a random walk in the tests): one answer and one finish per exchange;
- * nothing is dialled after the answer began; timer armed <=> ADMIT, BACKOFF, PENALTY; every connection is
- * kept or dropped exactly once; only a sending attempt can make a body unreplayable. */
+ * Invariants (asserted, and kept by a random walk in the tests): one answer and one finish per
+ * exchange; nothing is dialled after the answer began; timer armed <=> ADMIT, BACKOFF, PENALTY;
+ * every connection is kept or dropped exactly once; only a sending attempt can make a body
+ * unreplayable. */
 #ifndef RETRYD_CORE_EXCHANGE_EXCHANGE_H
 #define RETRYD_CORE_EXCHANGE_EXCHANGE_H
 
@@ -59,8 +61,8 @@ struct xch_event {
     bool whole;
     bool silent;
     bool keep;
-    struct retry_outcome outcome; /* PEEKED and HEAD without peek: complete; FAIL, BROKEN: failure, and
-                                     what of status, code and retry_after had arrived before */
+    struct retry_outcome outcome; /* PEEKED and HEAD without peek: complete; FAIL, BROKEN: failure,
+                                     and what of status, code and retry_after had arrived before */
 };
 
 enum xch_action_kind {
@@ -69,10 +71,10 @@ enum xch_action_kind {
     XACT_DIAL,   /* get a connection; .fresh: not from the pool */
     XACT_SEND,   /* write head and body from byte 0 on the connection */
     XACT_PEEK,   /* read and hold the body as `hold` says, then report PEEKED */
-    XACT_KEEP,   /* connection back to the pool, if the response's own head does not forbid it; a held
-                    response, if any, is forgotten */
-    XACT_DROP,   /* close the connection; a held response, if any, is forgotten */
-    XACT_LOSE,   /* close the connection, what is held of the response is no longer deliverable */
+    XACT_KEEP, /* connection back to the pool, if the response's own head does not forbid it; a held
+                  response, if any, is forgotten */
+    XACT_DROP, /* close the connection; a held response, if any, is forgotten */
+    XACT_LOSE, /* close the connection, what is held of the response is no longer deliverable */
     XACT_RELAY,  /* hand the held (or just arrived) response to the client */
     XACT_REPLY,  /* answer with an error of our own, for .failure */
     XACT_FINISH, /* the exchange is over, a dial under way is called off; always last */
@@ -100,8 +102,8 @@ struct xch_env {
     const struct retry_policy *policy;
     struct budget *budget;
     struct rng_source rng;
-    /* Longest wait after which an attempt may still start; INT64_MAX without bound. Called at most once
-     * a step. */
+    /* Longest wait after which an attempt may still start; INT64_MAX without bound. Called at most
+     * once a step. */
     int64_t (*max_delay_ns)(void *arg, int64_t now_ns);
     /* Room for one more parked request? */
     bool (*can_park)(void *arg);
@@ -113,21 +115,21 @@ struct xch {
     struct xch_env env;
     struct retry_run run;
     bool replayable;
-    bool reused;      /* the present connection came from the pool */
-    bool redialled;   /* this attempt already had its free second connection (spec 13.1) */
-    bool holding;     /* a response is held */
-    bool conn;        /* a connection is owned */
-    bool sent;        /* the request was written to its end on it */
-    bool whole;       /* the response was read to its end from it: with `sent`, fit to be kept */
+    bool reused;    /* the present connection came from the pool */
+    bool redialled; /* this attempt already had its free second connection (spec 13.1) */
+    bool holding;   /* a response is held */
+    bool conn;      /* a connection is owned */
+    bool sent;      /* the request was written to its end on it */
+    bool whole;     /* the response was read to its end from it: with `sent`, fit to be kept */
     enum retry_failure failure; /* of the last attempt, for REPLY */
 };
 
 /* replayable: false for a request that may be sent once only. */
 void xch_init(struct xch *x, const struct xch_env *env, bool replayable);
 
-/* Feeds one event; *acts is overwritten. acts->n == 0 when there is nothing to do. An event that makes no sense in the state is
- * a broken invariant, except CLIENT_GONE (any state, DONE included) and SENT, UNREPLAYABLE in states where
- * they are late news (PEEK, PENALTY, RELAY). */
+/* Feeds one event; *acts is overwritten. acts->n == 0 when there is nothing to do. An event that
+ * makes no sense in the state is a broken invariant, except CLIENT_GONE (any state, DONE included)
+ * and SENT, UNREPLAYABLE in states where they are late news (PEEK, PENALTY, RELAY). */
 void xch_step(struct xch *x, const struct xch_event *ev, int64_t now_ns, struct xch_acts *acts);
 
 const char *xch_state_name(enum xch_state s);

@@ -1,5 +1,5 @@
-/* Which responses are held back before the client sees a byte, and how many bytes of them (spec 3.1, 3.6;
- * architecture 14 "Small answers first"). */
+/* Which responses are held back before the client sees a byte, and how many bytes of them
+ * (spec 3.1, 3.6; architecture 14 "Small answers first"). */
 #ifndef RETRYD_CORE_EXCHANGE_HOLD_H
 #define RETRYD_CORE_EXCHANGE_HOLD_H
 
@@ -9,8 +9,8 @@ enum hold_kind {
     HOLD_NONE,  /* deliver from the head on */
     HOLD_SMALL, /* a small 2xx with Content-Length: until whole, so that a cut body is retried */
     HOLD_ERROR, /* not 2xx: up to the bound, for its code */
-    HOLD_ROOT,  /* an S3 200 that may be an error: until the root element is known to be no Error, or the
-                   document is whole; bounded in bytes and time */
+    HOLD_ROOT, /* an S3 200 that may be an error: until the root element is known to be no Error, or
+                  the document is whole; bounded in bytes and time */
 };
 
 struct hold_limits {
@@ -27,8 +27,8 @@ struct hold {
 };
 
 /* is_aws: an AWS host that retryd intercepts; error_in_200: one of the operations of spec 3.6.
- * may_retry false (retries off, not replayable, attempts used up): an error still needs its code for the
- * limiter and the log, but nothing else is held. */
+ * may_retry false (retries off, not replayable, attempts used up): an error still needs its code
+ * for the limiter and the log, but nothing else is held. */
 struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool is_aws,
                         bool error_in_200, bool may_retry, const struct hold_limits *limits);
 

@@ -39,11 +39,11 @@ enum retry_failure {
 
 struct retry_outcome {
     enum retry_failure failure;
-    unsigned status;         /* of the response; 0 with a failure before the head */
-    struct slice code;       /* AWS error code, cleaned; empty: none */
-    bool error_in_200;       /* S3: status 200 with root Error: counts as status 500 (spec 3.6) */
-    bool has_retry_after;    /* x-amz-retry-after was present once and valid */
-    int64_t retry_after_ns;  /* its value */
+    unsigned status;        /* of the response; 0 with a failure before the head */
+    struct slice code;      /* AWS error code, cleaned; empty: none */
+    bool error_in_200;      /* S3: status 200 with root Error: counts as status 500 (spec 3.6) */
+    bool has_retry_after;   /* x-amz-retry-after was present once and valid */
+    int64_t retry_after_ns; /* its value */
 };
 
 /* Which rule decided, for logs and `explain` (spec 2.1). */
@@ -66,15 +66,16 @@ struct retry_run {
     int64_t waited_ns;  /* sum of waits of this exchange */
 };
 
-/* The port to what is shared between requests of one upstream client: a quota and a limiter. In memory
- * in tests, in shared memory in the daemon. Calls never block. Quota is kept as a debt (0 = full), so
- * that the capacity belongs to the policy. */
+/* The port to what is shared between requests of one upstream client: a quota and a limiter. In
+ * memory in tests, in shared memory in the daemon. Calls never block. Quota is kept as a debt (0 =
+ * full), so that the capacity belongs to the policy. */
 struct budget {
     const struct budget_ops *ops;
 };
 
 struct budget_ops {
-    /* Atomic test and deduct: true iff capacity - debt >= cost; the cost is then owed (spec 7.2). */
+    /* Atomic test and deduct: true iff capacity - debt >= cost; the cost is then owed (spec 7.2).
+     */
     bool (*spend)(struct budget *b, unsigned cost, unsigned capacity);
     /* Gives back, never above capacity. */
     void (*refund)(struct budget *b, unsigned amount);
@@ -86,7 +87,7 @@ struct budget_ops {
     void (*observe)(struct budget *b, bool throttled, int64_t now_ns);
 };
 
-const char *retry_class_name(enum retry_class c);     /* "success", "none", "transient", "throttling" */
+const char *retry_class_name(enum retry_class c); /* "success", "none", "transient", "throttling" */
 const char *retry_failure_name(enum retry_failure f); /* "connect_refused", … ; "" for NONE */
 const char *retry_rule_name(enum retry_rule r);
 

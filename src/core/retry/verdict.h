@@ -18,9 +18,9 @@ enum verdict_why {
     VERDICT_MAX_ATTEMPTS,
     VERDICT_QUOTA,
     VERDICT_UNREPLAYABLE, /* the body cannot be sent again */
-    VERDICT_DEADLINE,     /* the next attempt would start too late (signature age, total wait, ttl) */
-    VERDICT_OVERLOAD,     /* no room to park another request */
-    VERDICT_OFF,          /* retries are off for this request */
+    VERDICT_DEADLINE, /* the next attempt would start too late (signature age, total wait, ttl) */
+    VERDICT_OVERLOAD, /* no room to park another request */
+    VERDICT_OFF,      /* retries are off for this request */
     VERDICT_WILL_RETRY,
 };
 
@@ -42,12 +42,12 @@ struct verdict {
     unsigned tokens_after;
 };
 
-/* Judges attempt run->attempts + 1: classifies, refunds on success, spends for a retry, updates *run.
- * Draws from rng only when a delay is needed (once). budget->observe is the caller's business: it
- * belongs to the moment of the result, also for requests that end otherwise. */
-void verdict_after(const struct retry_policy *p, struct retry_run *run, const struct retry_outcome *o,
-                   const struct verdict_limits *limits, struct budget *budget, struct rng_source rng,
-                   struct verdict *out);
+/* Judges attempt run->attempts + 1: classifies, refunds on success, spends for a retry, updates
+ * *run. Draws from rng only when a delay is needed (once). budget->observe is the caller's
+ * business: it belongs to the moment of the result, also for requests that end otherwise. */
+void verdict_after(const struct retry_policy *p, struct retry_run *run,
+                   const struct retry_outcome *o, const struct verdict_limits *limits,
+                   struct budget *budget, struct rng_source rng, struct verdict *out);
 
 const char *verdict_why_name(enum verdict_why w);
 
