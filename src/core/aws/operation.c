@@ -136,6 +136,7 @@ static bool body_is_whole(const struct http_req *req, struct slice prefix)
     return req->framing == HTTP_BODY_LENGTH && prefix.n >= req->content_length;
 }
 
+/* The value of Action, still encoded: in the URL, else in the form. */
 static struct slice query_action(const struct http_req *req, const struct operation_source *from)
 {
     struct slice name = SLICE("Action"), action = query_param(from->query, name);
@@ -215,6 +216,7 @@ void operation_read(const struct http_req *req, const struct operation_source *f
                     struct arena *a, struct aws_target *t)
 {
     struct slice prefix, name = SLICE_NONE;
+    char decoded[PLAIN_MAX];
     if (t->service && (t->service->quirks & AWS_QUIRK_S3)) {
         const struct s3_op *op = find_s3(req, from);
         if (op) {
@@ -226,7 +228,7 @@ void operation_read(const struct http_req *req, const struct operation_source *f
     if (!split_target(req, &prefix, &name))
         name = rpc_operation(from->path);
     if (name.n == 0)
-        name = query_action(req, from);
+        name = plain_decode(query_action(req, from), decoded, sizeof decoded);
     if (name.n == 0 && t->service)
         name = find_rest(req, from->path, t->service->name);
     if (!plain_name(name))

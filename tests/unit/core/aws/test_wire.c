@@ -5,6 +5,8 @@
 #include <stdio.h>
 
 #include "core/aws/aws.h"
+#include "core/aws/errcode.h"
+#include "core/base/attr.h"
 #include "core/http/h1_head.h"
 
 enum { FILE_MAX = 64 * 1024, COLUMNS = 5 };
@@ -90,10 +92,47 @@ START_TEST(every_recorded_request)
 }
 END_TEST
 
+START_TEST(protocol_of_answers)
+{
+    static const struct {
+        const char *service, *content_type, *amz_target;
+        enum aws_wire wire;
+    } cases[] = {
+        {"dynamodb", "application/x-amz-json-1.0", "DynamoDB_20120810.PutItem", AWS_WIRE_JSON},
+        {"sqs", "application/x-amz-json-1.0", "AmazonSQS.SendMessage", AWS_WIRE_JSON},
+        {"sqs", "application/x-www-form-urlencoded", NULL, AWS_WIRE_QUERY},
+        {"sqs", NULL, NULL, AWS_WIRE_QUERY},
+        {"ec2", "application/x-www-form-urlencoded; charset=utf-8", NULL, AWS_WIRE_EC2},
+        {"ec2", NULL, NULL, AWS_WIRE_EC2},
+        {"monitoring", "application/cbor", NULL, AWS_WIRE_JSON},
+        {"lambda", NULL, NULL, AWS_WIRE_JSON},
+        {"s3", "application/json", NULL, AWS_WIRE_REST_XML},
+        {"s3", NULL, NULL, AWS_WIRE_REST_XML},
+        {"route53", "application/xml", NULL, AWS_WIRE_REST_XML},
+        {"", "application/x-www-form-urlencoded", NULL, AWS_WIRE_QUERY},
+        {"", "application/xml", NULL, AWS_WIRE_JSON},
+        {"", NULL, NULL, AWS_WIRE_JSON},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena a;
+        arena_init(&a);
+        struct http_req req = {.method_id = HTTP_POST};
+        struct aws_target t = {.service = aws_service_by_name(slice_str(cases[i].service))};
+        if (cases[i].content_type)
+            header_add(&req.fields, &a, SLICE("content-type"), slice_str(cases[i].content_type));
+        if (cases[i].amz_target)
+            header_add(&req.fields, &a, SLICE("x-amz-target"), slice_str(cases[i].amz_target));
+        ck_assert_msg(aws_wire_of(&req, &t) == cases[i].wire, "%s", cases[i].service);
+        arena_fini(&a);
+    }
+}
+END_TEST
+
 static TCase *wire(void)
 {
     TCase *tc = tcase_create("wire");
     tcase_add_test(tc, every_recorded_request);
+    tcase_add_test(tc, protocol_of_answers);
     return tc;
 }
 
