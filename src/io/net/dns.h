@@ -18,7 +18,11 @@ struct dns_answer {
 };
 
 struct dns *dns_new(struct loop *l, int64_t timeout_ns, struct err *err);
+/* Queries under way end without a callback and must not be cancelled any more. Not from within a
+ * callback. */
 void dns_free(struct dns *d);
+/* Instead of those of resolv.conf: "address[:port],...". */
+bool dns_use_servers(struct dns *d, const char *csv);
 
 /* Calls fn(arg, answer) later, never from within; answer borrowed during the call. */
 struct dns_query *dns_lookup(struct dns *d, const char *name,
