@@ -26,7 +26,7 @@ static int report(const struct load_result *r, bool show)
 int cmd_check(int argc, char **argv)
 {
     bool show = false;
-    const struct load_switch switches[] = {{"--show", &show}, {NULL, NULL}};
+    const struct load_switch switches[] = {{.name = "--show", .seen = &show}, {NULL}};
     struct load_result r = {.switches = switches};
     (void)load_config(argc, argv, &r);
     int status = 2;

@@ -48,10 +48,13 @@ static bool takes_value(int argc, char **argv, int *i, const char *name, const c
     return true;
 }
 
-static bool is_switch(const struct load_result *out, const char *arg)
+/* True if argv[*i] is one of the verb's own; it is then done with. */
+static bool is_switch(int argc, char **argv, int *i, struct load_result *out)
 {
     for (const struct load_switch *sw = out->switches; sw && sw->name; sw++) {
-        if (strcmp(arg, sw->name) == 0) {
+        if (sw->value && takes_value(argc, argv, i, sw->name, sw->value, out))
+            return true;
+        if (sw->seen && strcmp(argv[*i], sw->name) == 0) {
             *sw->seen = true;
             return true;
         }
@@ -69,7 +72,7 @@ static const char *read_flags(int argc, char **argv, struct load_result *out)
             i++;
             break;
         }
-        if (is_switch(out, argv[i]))
+        if (is_switch(argc, argv, &i, out))
             continue;
         if (takes_value(argc, argv, &i, "--set", &value, out)) {
             if (value)

@@ -1,11 +1,8 @@
-/* Reading the configuration for the verbs that need one: command line, environment and file into a
- * config.
+/* Reading the configuration for the verbs that need one: command line, environment and file.
  *
- *   -c FILE, --config FILE   the file; else $RETRYD_CONFIG, else
- * $XDG_CONFIG_HOME/retryd/retryd.yaml (or below
- *                            ~/.config) or /etc/retryd/retryd.yaml when there is one; else none:
- * all defaults
- *   --set PATH=VALUE         one option, repeatable; wins over environment and file
+ * -c FILE, --config FILE: the file; else $RETRYD_CONFIG, else $XDG_CONFIG_HOME/retryd/retryd.yaml
+ * (~/.config without that variable) or /etc/retryd/retryd.yaml when there is one; else none.
+ * --set PATH=VALUE: one option, repeatable; wins over environment and file.
  *
  * Options end at the first operand or at "--". */
 #ifndef RETRYD_CMD_LOAD_H
@@ -13,10 +10,12 @@
 
 #include "core/config/settings.h"
 
-/* A switch of the verb's own, like --show. An array of them ends with name NULL. */
+/* An option of the verb's own: a switch like --show, or one with a value. An array of them ends
+ * with name NULL. */
 struct load_switch {
-    const char *name; /* "--show" */
-    bool *seen;
+    const char *name;   /* "--show" */
+    bool *seen;         /* a switch, or NULL */
+    const char **value; /* where the value goes (borrowed from argv), or NULL */
 };
 
 struct load_result {
@@ -31,8 +30,7 @@ struct load_result {
     int first_operand; /* argv[first_operand..argc-1] are operands; argc: none */
 };
 
-/* argv[0] is the verb. False with problems, all of them at once; out is to be finished either way.
- */
+/* argv[0] is the verb. False with problems, all of them at once; finish out either way. */
 bool load_config(int argc, char **argv, struct load_result *out);
 /* Every problem on a line of standard error. */
 void load_print_problems(const struct load_result *r);
