@@ -172,7 +172,9 @@ static TCase *exchange(void)
 {
     TCase *tc = tcase_create("exchange");
     tcase_add_loop_test(tc, every_state_can_be_reached, 0, STATES);
-    tcase_add_loop_test_raise_signal(tc, refuses_nonsense, SIGABRT, 0, STATES * EVENTS);
+    for (int pair = 0; pair < STATES * EVENTS; pair++)
+        if (!makes_sense(state_of(pair), event_of(pair)))
+            tcase_add_loop_test_raise_signal(tc, refuses_nonsense, SIGABRT, pair, pair + 1);
     tcase_add_loop_test(tc, client_gone_ends_every_state, 0, STATES);
     tcase_add_loop_test(tc, attempts_end_at_the_maximum, 0, 4);
     return tc;
