@@ -1,5 +1,4 @@
-/* The sources of the configuration in their order of precedence: file, then environment, then
- * command line. */
+/* The sources of the configuration, weakest first: file, environment, command line. */
 #include "cmd/load.h"
 #include "core/base/xalloc.h"
 #include "io/sources/envsrc.h"
@@ -11,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* --- command line -------------------------------------------------------------------------------
- */
+/* --- command line --- */
 
 static void usage_problem(struct load_result *out, const char *what, const char *arg)
 {
@@ -88,8 +86,7 @@ static const char *read_flags(int argc, char **argv, struct load_result *out)
     return file;
 }
 
-/* --- places -------------------------------------------------------------------------------------
- */
+/* --- places --- */
 
 static char *join(const char *directory, const char *rest)
 {
@@ -99,8 +96,7 @@ static char *join(const char *directory, const char *rest)
     return path;
 }
 
-/* An absolute path from the environment; anything else counts as unset (XDG base directory rules).
- */
+/* An absolute path of the environment; all else counts as unset (XDG base directory rules). */
 static const char *directory_variable(const char *name)
 {
     const char *value = getenv(name);
@@ -154,8 +150,7 @@ static char *find_state_dir(void)
     return of_user ? of_user : xstrdup("/var/lib/retryd");
 }
 
-/* --- all ----------------------------------------------------------------------------------------
- */
+/* --- all --- */
 
 bool load_config(int argc, char **argv, struct load_result *out)
 {

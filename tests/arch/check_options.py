@@ -73,8 +73,8 @@ def doc_of(option):
 
 def make_conf(options):
     lines = [
-        "# Configuration of retryd. Everything here is the default: keep what you change, drop the rest.",
-        "# The manual is retryd.yaml(5); `retryd check -c FILE --show` reads a file and says what it comes to.",
+        "# Configuration of retryd. All of this is the default: keep what you change, drop the rest.",
+        "# Manual: retryd.yaml(5). `retryd check -c FILE --show` says what a file comes to.",
     ]
     open_sections = []
     for option in options:

@@ -1,8 +1,7 @@
-/* The immutable result of reading every source: what the program runs on. Built whole or not at
- * all.
+/* The immutable result of reading every source: what the program runs on. Built whole or not.
  *
  * Times int64 ns, sizes bytes. Strings and arrays live on the arena of the config. Every field has
- * its row in options.def, from which the parser, `config --show`, the manual page and
+ * its row in options.def, from which the parser, `check --show`, the manual page and
  * conf/retryd.yaml are checked. */
 #ifndef RETRYD_CORE_CONFIG_CONFIG_H
 #define RETRYD_CORE_CONFIG_CONFIG_H
@@ -19,8 +18,7 @@ struct cidr {
     unsigned prefix;
 };
 
-/* "name", "*.suffix" or ".suffix" (both: any name below suffix, on label boundaries). Lower case.
- */
+/* "name", "*.suffix" or ".suffix" (both: any name below it, on label boundaries). Lower case. */
 struct host_pattern {
     char *text;
     bool suffix; /* text holds the suffix without "*." */

@@ -47,7 +47,7 @@ static void complain(struct build *b, const char *fmt, ...)
     problems_add(b->problems, "%.*s%s: %.*s: %s", SLICE_FMT(s->origin), line,
                  (int)(s->path.n < 2 * SHOWN_MAX ? s->path.n : 2 * SHOWN_MAX), s->path.p, what);
     if (b->option)
-        b->progress[b->option - options].bad = true;
+        b->progress[b->option - option_table].bad = true;
 }
 
 /* The value in quotes, cut when long; good until the next call. */
@@ -64,8 +64,7 @@ static void *at(struct build *b, size_t offset)
     return (char *)b->config + offset;
 }
 
-/* --- one value ----------------------------------------------------------------------------------
- */
+/* --- one value --- */
 
 static bool read_number(enum option_type type, struct slice s, uint64_t *out)
 {
@@ -175,8 +174,7 @@ static void store_value(struct build *b, struct slice value)
     }
 }
 
-/* --- lists and maps -----------------------------------------------------------------------------
- */
+/* --- lists and maps --- */
 
 /* Appends a copy of item; NULL (and a problem) when the list is full. */
 static void *push(struct build *b, const void *item, size_t bytes)
@@ -269,11 +267,11 @@ static void store_item(struct build *b, struct slice item)
     }
 }
 
-/* With an index: one more entry, the first of a higher rank replacing all there were. Without: the
- * list. */
+/* With an index: one more entry, the first of a higher rank replacing all there were. Without one:
+ * the whole list. */
 static void store_list(struct build *b, struct slice index, struct slice value)
 {
-    const struct setting *from = b->progress[b->option - options].from;
+    const struct setting *from = b->progress[b->option - option_table].from;
     bool whole = index.n == 0, done = false;
     struct slice item;
     if (whole || !from || b->setting->rank > from->rank)
@@ -342,8 +340,7 @@ static void store_service(struct build *b, struct slice name, struct slice value
         entry->max_attempts = (unsigned)attempts;
 }
 
-/* --- all settings -------------------------------------------------------------------------------
- */
+/* --- all settings --- */
 
 static void unknown(struct build *b)
 {
@@ -382,7 +379,7 @@ static void apply(struct build *b, const struct setting *s)
         store_resolve(b, key, s->value);
     else
         store_service(b, key, s->value);
-    b->progress[b->option - options].from = s;
+    b->progress[b->option - option_table].from = s;
 }
 
 static void apply_all(struct build *b, const struct settings *s)
@@ -395,15 +392,14 @@ static void apply_all(struct build *b, const struct settings *s)
     }
 }
 
-/* --- what must fit together ---------------------------------------------------------------------
- */
+/* --- what must fit together --- */
 
 /* Makes the option's last setting the place that complain() names. */
 static const struct progress *point_at(struct build *b, const char *path)
 {
     struct slice key;
     b->option = option_find(slice_str(path), &key);
-    const struct progress *p = &b->progress[b->option - options];
+    const struct progress *p = &b->progress[b->option - option_table];
     b->setting = p->from;
     return p;
 }
@@ -471,12 +467,11 @@ static void check_together(struct build *b)
     check_bypass(b);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void add_defaults(struct settings *s)
 {
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         if (o->kind != OPTION_KIND_MAP)
             settings_add(s, slice_str(o->path), slice_str(o->text), SETTING_DEFAULT, "default", 0);
     }
@@ -490,7 +485,7 @@ struct config *config_build(const struct settings *s, const char *default_state_
     struct build b = {
         .config = xcalloc(1, sizeof *b.config),
         .problems = problems,
-        .progress = xcalloc(options_n, sizeof *b.progress),
+        .progress = xcalloc(option_table_n, sizeof *b.progress),
     };
     arena_init(&b.config->arena);
     settings_init(&defaults);

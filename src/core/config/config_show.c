@@ -109,7 +109,7 @@ void config_show(const struct settings *s, void (*line)(void *arg, const char *t
 {
     struct show sh = {.settings = s, .emit = line, .arg = arg};
     strbuf_init(&sh.line, LINE_MAX_BYTES);
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         if (o->kind == OPTION_KIND_VALUE)
             show_value(&sh, o);
         else if (o->kind == OPTION_KIND_LIST)

@@ -37,13 +37,13 @@
     {path, OPTION_##type, OPTION_KIND_LIST, AT(field), AT(n_##field), def, "", doc},
 #define MAP(type, path, field, allowed, doc)                                                       \
     {path, OPTION_##type, OPTION_KIND_MAP, AT(field), AT(n_##field), "", allowed, doc},
-const struct option options[] = {
+const struct option option_table[] = {
 #include "core/config/options.def"
 };
 #undef OPTION
 #undef LIST
 #undef MAP
-const size_t options_n = ARRAY_LEN(options);
+const size_t option_table_n = ARRAY_LEN(option_table);
 
 /* path against a pattern with at most one "*", which stands for one or more bytes. */
 static bool match(struct slice pattern, struct slice path, struct slice *star)
@@ -79,7 +79,7 @@ const struct option *option_find(struct slice path, struct slice *key)
 {
     struct slice name = SLICE_NONE, index = SLICE_NONE;
     bool indexed = split_index(path, &name, &index);
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         if (match(slice_str(o->path), path, key))
             return o;
         if (indexed && o->kind == OPTION_KIND_LIST && slice_eq(slice_str(o->path), name)) {
@@ -106,7 +106,7 @@ static bool next_section(const struct option *o, struct slice *section)
 bool option_is_section(struct slice path)
 {
     struct slice star;
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         struct slice section = SLICE_NONE;
         while (next_section(o, &section)) {
             if (match(section, path, &star) && slice_index(star, '.') == star.n)
@@ -118,7 +118,7 @@ bool option_is_section(struct slice path)
 
 bool option_has_free_keys(struct slice section)
 {
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         size_t star = slice_index(slice_str(o->path), '*');
         if (star == section.n + 1 && memcmp(o->path, section.p, section.n) == 0)
             return true;
@@ -168,7 +168,7 @@ const struct option *option_nearest(struct slice path)
         return NULL;
     /* A third of the letters may differ. The right key in the wrong section is near, too. */
     size_t best_distance = path.n / 3 + 1;
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         struct slice name = slice_str(o->path);
         if (name.n > NEAR_MAX)
             continue;

@@ -37,8 +37,8 @@ struct option {
     const char *doc;
 };
 
-extern const struct option options[];
-extern const size_t options_n;
+extern const struct option option_table[];
+extern const size_t option_table_n;
 
 /* The option of a path, or NULL. *key gets the user's name in a map, the index in a list
  * ("listen[2]" gives "2"), else the empty slice. */

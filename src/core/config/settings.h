@@ -1,8 +1,7 @@
 /* Raw settings with provenance, and the one function that turns them into a config.
  *
  * A source (YAML file, environment, command line) yields settings; build() checks all of them and
- * reports every problem at once. Nothing is half-applied: either a whole config comes out or none.
- */
+ * reports every problem at once. Nothing is half-applied: a whole config comes out or none. */
 #ifndef RETRYD_CORE_CONFIG_SETTINGS_H
 #define RETRYD_CORE_CONFIG_SETTINGS_H
 
@@ -24,7 +23,7 @@ enum setting_rank {
 struct setting {
     struct slice path, value;
     enum setting_rank rank;
-    struct slice origin; /* "conf/retryd.yaml", "RETRYD_LISTEN", "--listen" */
+    struct slice origin; /* "conf/retryd.yaml", "RETRYD_LISTEN", "--set" */
     unsigned line;       /* 0: the origin has no lines */
 };
 
@@ -62,7 +61,7 @@ void problems_fini(struct problems *p);
 struct config *config_build(const struct settings *s, const char *default_state_dir,
                             struct problems *problems);
 
-/* Walks every option with its effective value and origin, in table order, for `config --show`. */
+/* Walks every option with its effective value and origin, in table order, for `check --show`. */
 void config_show(const struct settings *s, void (*line)(void *arg, const char *text), void *arg);
 
 #endif

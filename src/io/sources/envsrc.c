@@ -5,7 +5,7 @@
 static const struct option *find_variable(struct slice name)
 {
     char variable[OPTION_VARIABLE_MAX];
-    for (const struct option *o = options; o < options + options_n; o++) {
+    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         option_variable(o, variable);
         if (slice_eq(slice_str(variable), name))
             return o;

@@ -290,8 +290,7 @@ bool yamlsrc_text(struct slice text, const char *name, struct settings *s,
     return problems->n == problems_before;
 }
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files --- */
 
 /* Who may write it may choose where requests with live credentials go. */
 static bool trust_file(int fd, const char *path, struct problems *problems)
