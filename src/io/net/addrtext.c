@@ -21,3 +21,11 @@ const char *addrtext(const struct sockaddr *sa, char buf[ADDRTEXT_BYTES])
     }
     return buf;
 }
+
+const char *addrtext_peer(int fd, char buf[ADDRTEXT_BYTES])
+{
+    struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
+    socklen_t len = sizeof peer;
+    (void)getpeername(fd, (struct sockaddr *)&peer, &len);
+    return addrtext((struct sockaddr *)&peer, buf);
+}

@@ -8,5 +8,7 @@ enum { ADDRTEXT_BYTES = 72 }; /* the longest IPv6 text, a scope, brackets, port 
 
 /* Fills buf and returns it. */
 const char *addrtext(const struct sockaddr *sa, char buf[ADDRTEXT_BYTES]);
+/* Of the other end of a connected socket. */
+const char *addrtext_peer(int fd, char buf[ADDRTEXT_BYTES]);
 
 #endif

@@ -2,40 +2,38 @@
  *
  * How it runs. The socket is registered once, edge-triggered for both directions, and never again:
  * pausing, resuming and waiting for room to write cost no system call. Each direction remembers
- * what it waits for (enum side), an edge turns waiting into SIDE_GO, and only the socket's own
- * "would block" turns it back. All work happens in turn(), called for an edge or for a wake: a
- * deferred call at the end of the loop's turn. work_due() is the one place that says whether there
- * is something to do without any new edge (bytes inside OpenSSL or the socket after a pause, a full
- * buffer or an exhausted budget; an end to be told; output to be pushed). Every public function
- * ends by asking it, so nothing can be forgotten and nothing spins.
+ * what it waits for (enum side); an edge turns waiting into SIDE_GO, and only the socket's "would
+ * block" turns it back. All work happens in turn(), called for an edge or for a wake, which is a
+ * deferred call. work_due() alone says whether there is something to do without a new edge: bytes
+ * left inside OpenSSL or the socket by a pause, a full buffer or a used-up budget; output to push;
+ * an end to tell. Every public function that can change the answer asks it last, so nothing is
+ * forgotten and nothing spins.
  *
  * Invariants
- * - No callback from within a public function, none after conn_close, one CONN_BROKEN at most and
- * last.
+ * - No callback from within a public function, none after conn_close; CONN_BROKEN is the last.
  * - At most 64 KiB are read per connection and turn of the loop (security requirement J11).
- * - The end of the stream is told after the bytes before it. A failed write is not the end of
- * reading: a peer that answers early and closes makes our writes fail while its answer waits in the
- * socket, so that answer is read first. */
+ * - The end is told after the bytes before it. A failed write does not end reading: when a peer
+ * answers early and closes, our writes fail while its answer waits in the socket, so that is read
+ * first. */
 #include "io/net/conn.h"
-#include "io/net/peerprobe.h"
 
 #include "core/base/attr.h"
-#include "core/base/units.h"
 #include "core/base/xalloc.h"
 #include "io/net/addrtext.h"
+#include "io/net/lazytimer.h"
+#include "io/net/peerprobe.h"
 #include "io/net/stream.h"
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
 enum {
-    READ_BUDGET_BYTES = 64 * 1024, /* per turn of the loop */
-    READ_FIRST_BYTES = 8 * 1024,   /* most heads fit; an idle connection has no buffer at all */
-    READ_LEAST_BYTES = 1024,       /* less room than this and the buffer grows before a read */
-    READ_BULK_BYTES = 64 * 1024,   /* once a read has filled its buffer */
-    FLUSH_BYTES = 64 * 1024,       /* output is sent unasked beyond this */
-    DIRECT_WRITE_BYTES =
-        16 * 1024, /* a write this large goes past the empty buffer: one copy less */
+    READ_BUDGET_BYTES = 64 * 1024,  /* per turn of the loop */
+    READ_FIRST_BYTES = 8 * 1024,    /* most heads fit; an idle connection has no buffer at all */
+    READ_LEAST_BYTES = 1024,        /* less room than this and the buffer grows before a read */
+    READ_BULK_BYTES = 64 * 1024,    /* once a read has filled its buffer */
+    FLUSH_BYTES = 64 * 1024,        /* output is sent unasked beyond this */
+    DIRECT_WRITE_BYTES = 16 * 1024, /* this much goes past the empty buffer: one copy less */
 };
 
 /* What one direction is waiting for. */
@@ -82,10 +80,7 @@ struct conn {
     size_t budget;     /* left to read in turn_no */
     uint64_t turn_no;
     uint64_t bytes_in, bytes_out;
-
-    int64_t deadline_ns; /* 0: none */
-    int64_t alarm_ns;    /* when the timer fires, at or before deadline_ns; 0: not armed */
-    struct loop_timer alarm;
+    struct lazytimer deadline;
     char peer[ADDRTEXT_BYTES];
 };
 
@@ -106,8 +101,7 @@ static void tell(struct conn *c, enum conn_event ev)
     c->fn(c, ev, c->arg);
 }
 
-/* --- what is to be done
- * --------------------------------------------------------------------------- */
+/* --- what is to be done --- */
 
 static bool may_read(const struct conn *c)
 {
@@ -157,8 +151,7 @@ static void wake_if_due(struct conn *c)
     loop_defer(c->loop, on_wake, c);
 }
 
-/* --- reading
- * -------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 /* Nothing can be read or written any more; s.failure says why. */
 static void give_up(struct conn *c)
@@ -170,23 +163,19 @@ static void give_up(struct conn *c)
     iobuf_fini(&c->out);
 }
 
+static enum side side_after(enum stream_io stopped)
+{
+    return stopped == STREAM_WANT_READ    ? SIDE_WAIT_READ
+           : stopped == STREAM_WANT_WRITE ? SIDE_WAIT_WRITE
+                                          : SIDE_END;
+}
+
 static void read_stopped(struct conn *c, enum stream_io why)
 {
-    switch (why) {
-    case STREAM_WANT_READ:
-        c->rd = SIDE_WAIT_READ;
-        break;
-    case STREAM_WANT_WRITE:
-        c->rd = SIDE_WAIT_WRITE;
-        break;
-    case STREAM_END:
-        c->rd = SIDE_END;
-        c->eof = true;
-        break;
-    default:
+    c->rd = side_after(why);
+    c->eof = why == STREAM_END;
+    if (why == STREAM_FAILED)
         give_up(c);
-        break;
-    }
 }
 
 /* Reads until the socket is empty, the buffer is full or the budget is used up. */
@@ -251,20 +240,16 @@ static void look_for_reset(struct conn *c)
     }
 }
 
-/* --- writing
- * -------------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static void write_stopped(struct conn *c, enum stream_io why)
 {
-    if (why == STREAM_WANT_READ) {
-        c->wr = SIDE_WAIT_READ;
-    } else if (why == STREAM_WANT_WRITE) {
-        c->wr = SIDE_WAIT_WRITE;
-    } else {
-        enum side rd = c->rd;
+    c->wr = side_after(why);
+    if (why == STREAM_FAILED) {
+        enum side rd = c->rd == SIDE_END ? SIDE_END : SIDE_GO;
         give_up(c);
+        c->rd = rd;
         c->write_failed = true;
-        c->rd = rd == SIDE_END ? SIDE_END : SIDE_GO;
     }
 }
 
@@ -307,16 +292,14 @@ static void push(struct conn *c)
     }
 }
 
-/* --- the turn
- * ------------------------------------------------------------------------------------- */
+/* --- the turn --- */
 
 static void break_off(struct conn *c)
 {
     give_up(c);
     set_state(c, ST_BROKEN);
-    if (c->ev)
-        event_del(c->ev);
-    loop_timer_disarm(&c->alarm);
+    event_del(c->ev);
+    lazytimer_set(&c->deadline, 0);
     tell(c, CONN_BROKEN);
 }
 
@@ -336,25 +319,19 @@ static void shake(struct conn *c)
     }
 }
 
-static void tell_end(struct conn *c)
+static void tell_eof(struct conn *c)
 {
-    if (c->s.failure != NET_OK) {
-        break_off(c);
-    } else {
-        c->eof_told = true;
-        tell(c, CONN_EOF);
-    }
+    c->eof_told = true;
+    tell(c, CONN_EOF);
 }
 
 static void tell_again(struct conn *c)
 {
     c->poked = false;
-    if (iobuf_len(&c->in) > 0) {
+    if (iobuf_len(&c->in) > 0)
         tell(c, CONN_READABLE);
-    } else if (c->eof && c->s.failure == NET_OK) {
-        c->eof_told = true;
-        tell(c, CONN_EOF);
-    }
+    else if (c->eof && c->s.failure == NET_OK)
+        tell_eof(c);
 }
 
 /* Everything there is to do. Any callback may change the state, so each step asks for it. */
@@ -374,7 +351,7 @@ static void turn(struct conn *c)
     if (c->state == ST_OPEN && c->poked)
         tell_again(c);
     if (c->state == ST_OPEN && end_due(c))
-        tell_end(c);
+        (c->s.failure != NET_OK ? break_off : tell_eof)(c);
     c->in_turn = false;
     wake_if_due(c);
 }
@@ -395,10 +372,9 @@ static void on_event(int fd, short what, void *arg)
     turn(c);
 }
 
-/* --- life
- * ----------------------------------------------------------------------------------------- */
+/* --- life --- */
 
-static void on_alarm(void *arg);
+static void on_deadline(void *arg);
 
 struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, conn_fn *fn, void *arg)
 {
@@ -411,11 +387,8 @@ struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, con
     c->read_bytes = READ_FIRST_BYTES;
     c->turn_no = UINT64_MAX;
     stream_init(&c->s, fd);
-    struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
-    socklen_t len = sizeof peer;
-    getpeername(fd, (struct sockaddr *)&peer, &len);
-    addrtext((struct sockaddr *)&peer, c->peer);
-    loop_timer_init(&c->alarm, l, on_alarm, c);
+    addrtext_peer(fd, c->peer);
+    lazytimer_init(&c->deadline, l, on_deadline, c);
     c->ev = loop_watch(l, fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST, on_event, c);
     if (event_add(c->ev, NULL) != 0) {
         stream_fail(&c->s, NET_LOCAL, strerror(errno));
@@ -458,7 +431,7 @@ void conn_close(struct conn *c, bool abort)
     bool cut = abort || !say_goodbye(c);
     set_state(c, ST_CLOSED);
     event_free(c->ev);
-    loop_timer_fini(&c->alarm);
+    lazytimer_fini(&c->deadline);
     stream_hang_up(&c->s, cut);
     loop_defer(c->loop, on_free, c);
 }
@@ -486,8 +459,7 @@ bool conn_is_tls(const struct conn *c)
     return c->s.ssl != NULL;
 }
 
-/* --- input
- * ---------------------------------------------------------------------------------------- */
+/* --- input --- */
 
 struct slice conn_in(const struct conn *c)
 {
@@ -532,16 +504,10 @@ bool conn_quiet(struct conn *c)
     if (c->state != ST_OPEN || c->s.failure != NET_OK || c->eof || iobuf_len(&c->in) > 0 ||
         iobuf_len(&c->out) > 0)
         return false;
-    enum stream_peek seen = stream_peek(&c->s);
-    if (seen == STREAM_DEAD) {
-        give_up(c);
-        wake_if_due(c);
-    }
-    return seen == STREAM_SILENT;
+    return stream_peek(&c->s) == STREAM_SILENT;
 }
 
-/* --- output
- * --------------------------------------------------------------------------------------- */
+/* --- output --- */
 
 void conn_write(struct conn *c, struct slice s)
 {
@@ -587,37 +553,17 @@ void conn_shutdown_write(struct conn *c)
     conn_flush(c);
 }
 
-/* --- the rest
- * ------------------------------------------------------------------------------------- */
+/* --- the rest --- */
 
-static void arm_alarm(struct conn *c)
+static void on_deadline(void *arg)
 {
-    int64_t wait = c->deadline_ns - loop_now_ns(c->loop);
-    c->alarm_ns = c->deadline_ns;
-    loop_timer_arm(&c->alarm, wait > 0 ? wait : 0);
-}
-
-static void on_alarm(void *arg)
-{
-    struct conn *c = arg;
-    c->alarm_ns = 0;
-    if (c->deadline_ns == 0)
-        return;
-    if (loop_now_ns(c->loop) < c->deadline_ns) {
-        arm_alarm(c);
-    } else {
-        c->deadline_ns = 0;
-        tell(c, CONN_TIMEOUT);
-    }
+    tell(arg, CONN_TIMEOUT);
 }
 
 void conn_deadline(struct conn *c, int64_t at_ns)
 {
-    c->deadline_ns = at_ns;
-    if (c->state == ST_BROKEN || c->state == ST_CLOSED || at_ns == 0)
-        return;
-    if (c->alarm_ns == 0 || at_ns < c->alarm_ns)
-        arm_alarm(c);
+    if (c->state == ST_OPEN || c->state == ST_HANDSHAKE)
+        lazytimer_set(&c->deadline, at_ns);
 }
 
 enum net_fail conn_failure(const struct conn *c)
@@ -653,9 +599,4 @@ struct loop *conn_loop(const struct conn *c)
 bool conn_peer_gone(const struct conn *c)
 {
     return peerprobe(c->s.fd) == PEER_GONE;
-}
-
-int conn_fd(const struct conn *c)
-{
-    return c->s.fd;
 }

@@ -89,8 +89,6 @@ struct loop *conn_loop(const struct conn *c);
  * more (peerprobe.h). A half-closed peer that still reads has not left. One system call or few; not
  * for hot paths. */
 bool conn_peer_gone(const struct conn *c);
-/* For questions to the kernel (peerprobe.h), not for I/O. */
-int conn_fd(const struct conn *c);
 /* Asks the socket: nothing has arrived, no end, no error, and nothing waits in either buffer. */
 bool conn_quiet(struct conn *c);
 

@@ -40,8 +40,7 @@ struct dial {
     struct err detail;
 };
 
-/* --- ends
- * ----------------------------------------------------------------------------------------- */
+/* --- ends --- */
 
 static void on_free(void *arg)
 {
@@ -107,8 +106,7 @@ static const struct sockaddr *current(const struct dial *d)
     return (const struct sockaddr *)&d->addr[d->next - 1];
 }
 
-/* --- TLS
- * ------------------------------------------------------------------------------------------ */
+/* --- TLS --- */
 
 static void on_conn(struct conn *c, enum conn_event ev, void *arg)
 {
@@ -147,8 +145,7 @@ static void connected(struct dial *d)
         succeed(d);
 }
 
-/* --- TCP
- * ------------------------------------------------------------------------------------------ */
+/* --- TCP --- */
 
 /* Which failures are this machine's own fault (connect(2), socket(2)). */
 static enum net_fail kind_of(int error)
@@ -246,8 +243,7 @@ static void on_timer(void *arg)
     }
 }
 
-/* --- addresses
- * ------------------------------------------------------------------------------------ */
+/* --- addresses --- */
 
 static void set_port(struct sockaddr_storage *sa, uint16_t port)
 {

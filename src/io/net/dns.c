@@ -77,8 +77,7 @@ struct dns {
     struct dnscache *cache;
 };
 
-/* --- answering
- * ------------------------------------------------------------------------------------ */
+/* --- answering --- */
 
 static void on_deliver(void *arg)
 {
@@ -137,8 +136,7 @@ static void retire(struct lookup *lk)
     list_remove(&lk->bucket);
 }
 
-/* --- c-ares: results
- * ------------------------------------------------------------------------------ */
+/* --- c-ares: results --- */
 
 static const char *problem_of(int status)
 {
@@ -195,8 +193,7 @@ static void on_addrinfo(void *arg, int status, int timeouts, struct ares_addrinf
     free(lk);
 }
 
-/* --- c-ares: sockets and time
- * --------------------------------------------------------------------- */
+/* --- c-ares: sockets and time --- */
 
 static void arm_retry(struct dns *d)
 {
@@ -266,8 +263,7 @@ static void on_socket_state(void *arg, ares_socket_t fd, int readable, int writa
     list_push_back(&d->sockets, &w->link);
 }
 
-/* --- deadlines
- * ------------------------------------------------------------------------------------ */
+/* --- deadlines --- */
 
 /* All have the same time to live, so the oldest is the next to end. */
 static void arm_deadline(struct dns *d)
@@ -301,8 +297,7 @@ static void on_deadline(void *arg)
     arm_deadline(d);
 }
 
-/* --- queries
- * -------------------------------------------------------------------------------------- */
+/* --- queries --- */
 
 /* An all-numeric last label is a misspelt address, which a lenient resolver might accept (I4). */
 static bool is_host_name(const char *name)
@@ -401,8 +396,7 @@ void dns_cancel(struct dns_query *q)
     free(q);
 }
 
-/* --- life
- * ----------------------------------------------------------------------------------------- */
+/* --- life --- */
 
 struct dns *dns_new(struct loop *l, int64_t timeout_ns, struct err *err)
 {

@@ -33,8 +33,7 @@ enum stream_io stream_fail(struct stream *s, enum net_fail kind, const char *det
     return STREAM_FAILED;
 }
 
-/* --- the socket
- * ----------------------------------------------------------------------------------- */
+/* --- the socket --- */
 
 static enum stream_io socket_error(struct stream *s, enum stream_io when_blocked)
 {
@@ -79,8 +78,7 @@ static enum stream_io fail_socket(struct stream *s)
     return stream_fail(s, NET_RESET, strerror(s->sys_errno));
 }
 
-/* --- plain
- * ---------------------------------------------------------------------------------------- */
+/* --- plain --- */
 
 static enum stream_io plain_read(struct stream *s, char *p, size_t n, size_t *got)
 {
@@ -104,8 +102,7 @@ static enum stream_io plain_shutdown(struct stream *s)
 
 static const struct stream_ops plain_ops = {plain_read, plain_write, plain_shutdown};
 
-/* --- the BIO under TLS
- * ---------------------------------------------------------------------------- */
+/* --- the BIO under TLS --- */
 
 static int bio_read(BIO *b, char *p, int n)
 {
@@ -188,8 +185,7 @@ static BIO *bio_over(struct stream *s)
     return b;
 }
 
-/* --- TLS
- * ------------------------------------------------------------------------------------------ */
+/* --- TLS --- */
 
 /* A failed call of an established stream. */
 static enum stream_io tls_failed(struct stream *s)
@@ -294,8 +290,7 @@ enum stream_io stream_handshake(struct stream *s)
     return r;
 }
 
-/* --- both
- * ----------------------------------------------------------------------------------------- */
+/* --- both --- */
 
 void stream_init(struct stream *s, int fd)
 {
