@@ -166,12 +166,14 @@ static bool s3_query_fits(struct slice query, struct slice wanted)
     struct slice part;
     bool done = wanted.n == 0;
     while (slice_next(&wanted, ' ', &part, &done)) {
-        bool absent = part.p[0] == '!';
-        if (absent)
-            part = slice_of(part.p + 1, part.n - 1);
+        if (part.p[0] == '!') {
+            if (query_param(query, slice_of(part.p + 1, part.n - 1)).p)
+                return false;
+            continue;
+        }
         size_t equals = slice_index(part, '=');
         struct slice value = query_param(query, slice_of(part.p, equals));
-        if ((value.p == NULL) != absent)
+        if (!value.p)
             return false;
         if (equals < part.n && !slice_eq(value, slice_of(part.p + equals + 1, part.n - equals - 1)))
             return false;

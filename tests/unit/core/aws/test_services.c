@@ -123,6 +123,7 @@ START_TEST(host_patterns_are_unique)
     const struct service_row *rows = services_rows(&n);
     for (size_t i = 0; i < n; i++) {
         for (const char *const *a = rows[i].hosts; *a; a++) {
+            ck_assert_msg(strpbrk(*a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL, "%s", *a);
             for (size_t j = i; j < n; j++) {
                 for (const char *const *b = rows[j].hosts; *b; b++)
                     ck_assert_msg(a == b || strcmp(*a, *b) != 0, "%s", *a);
