@@ -60,7 +60,8 @@ static void show_value(struct show *sh, const struct option *o)
 static const struct setting *list_start(const struct settings *all, const struct option *o)
 {
     const struct setting *start = NULL;
-    for (const struct setting *s = all->v; s < all->v + all->n; s++) {
+    for (size_t i = 0; i < all->n; i++) {
+        const struct setting *s = &all->v[i];
         if (option_of(s) != o || (start && s->rank < start->rank))
             continue;
         if (!start || s->rank > start->rank || !has_index(s))
@@ -74,7 +75,8 @@ static void show_list(struct show *sh, const struct option *o)
     const struct settings *all = sh->settings;
     const struct setting *start = list_start(all, o);
     strbuf_printf(&sh->line, "%s: [%s", o->path, start ? "" : o->text);
-    for (const struct setting *s = start; s && s < all->v + all->n; s++) {
+    for (size_t i = start ? (size_t)(start - all->v) : all->n; i < all->n; i++) {
+        const struct setting *s = &all->v[i];
         if (s->rank == start->rank && option_of(s) == o && !slice_eq(s->value, SLICE("[]")))
             strbuf_printf(&sh->line, "%s%.*s", s == start ? "" : ", ", SLICE_FMT(s->value));
     }
