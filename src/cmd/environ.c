@@ -20,18 +20,23 @@ static void add(struct environ_list *l, const char *name, const char *value)
     l->n++;
 }
 
-static void add_no_proxy(struct environ_list *l, const char *name)
+/* What is set already, in either spelling, and ours behind it; the same for both spellings. */
+static void add_no_proxy(struct environ_list *l)
 {
-    const char *old = getenv(name);
-    if (old == NULL || old[0] == '\0' || strstr(old, no_proxy) != NULL) {
-        add(l, name, old != NULL && old[0] != '\0' ? old : no_proxy);
-        return;
-    }
-    size_t n = strlen(old) + sizeof no_proxy + 1;
-    char *both = xmalloc(n);
-    snprintf(both, n, "%s,%s", old, no_proxy);
-    add(l, name, both);
-    free(both);
+    const char *old = getenv("NO_PROXY");
+    if (old == NULL || old[0] == '\0')
+        old = getenv("no_proxy");
+    size_t n = (old ? strlen(old) : 0) + sizeof no_proxy + 1;
+    char *all = xmalloc(n);
+    if (old == NULL || old[0] == '\0')
+        snprintf(all, n, "%s", no_proxy);
+    else if (strstr(old, no_proxy) != NULL)
+        snprintf(all, n, "%s", old);
+    else
+        snprintf(all, n, "%s,%s", old, no_proxy);
+    add(l, "NO_PROXY", all);
+    add(l, "no_proxy", all);
+    free(all);
 }
 
 void environ_build(struct environ_list *l, const char *address, const char *root,
@@ -46,8 +51,7 @@ void environ_build(struct environ_list *l, const char *address, const char *root
     snprintf(url, sizeof url, "http://%s", address);
     for (size_t i = 0; i < ARRAY_LEN(proxies); i++)
         add(l, proxies[i], url);
-    add_no_proxy(l, "NO_PROXY");
-    add_no_proxy(l, "no_proxy");
+    add_no_proxy(l);
     for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
         add(l, bundles[i], bundle);
     add(l, "NODE_EXTRA_CA_CERTS", root); /* adds to the store that Node brings along */

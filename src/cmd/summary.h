@@ -1,4 +1,5 @@
-/* What was done, for a person: counts, and a timeline of attempts. Fed by the access log's tap. */
+/* What was done, for a person: the requests that were retried, counts, and a timeline of attempts.
+ * Fed by the access log's tap. */
 #ifndef RETRYD_CMD_SUMMARY_H
 #define RETRYD_CMD_SUMMARY_H
 
@@ -10,8 +11,8 @@ struct summary {
     unsigned requests, attempts, retried, saved, own_errors;
     int64_t waited_ns;
     bool want_timeline;
-    struct strbuf timeline; /* at most 1 MiB of lines; what does not fit is counted */
-    unsigned lines_lost;
+    struct strbuf lines; /* a line per attempt, or per retried request; at most 1 MiB */
+    unsigned lines_lost; /* what did not fit */
 };
 
 void summary_init(struct summary *s, bool want_timeline);

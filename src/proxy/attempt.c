@@ -124,7 +124,7 @@ void attempt_dial(struct attempt *at, bool fresh)
     ASSERT(at->conn == NULL && at->dial == NULL);
     at->detail[0] = '\0';
     at->cur = (struct bodycur){0};
-    if (!fresh)
+    if (!d->xch.redialled) /* the second connection of an attempt is no new attempt */
         at->started_ns = now_of(at);
     struct slice key = slice_of(r->pool_key, r->pool_key_n);
     struct conn *idle = fresh ? NULL : pool_take(px->pool, key);

@@ -2,9 +2,9 @@
  * in the input buffer (J8). One deadline serves all clocks of the connection: idle and head time
  * between requests, a look once a second during an exchange. */
 #include "proxy/client.h"
+#include "core/aws/aws.h"
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
-#include "io/net/peerprobe.h"
 #include "io/obs/log.h"
 #include "proxy/connect.h"
 #include "proxy/drive.h"
@@ -92,7 +92,8 @@ static void refuse(struct client *c, enum reply_kind kind, const char *detail)
     log_str(&l, "reason", slice_str(reply_word(kind)));
     log_str(&l, "detail", slice_str(detail));
     log_end(&l);
-    enum aws_wire wire = c->req.method.n > 0 ? aws_wire_of(&c->req, NULL) : AWS_WIRE_JSON;
+    const struct aws_target nobody = {.is_aws = false};
+    enum aws_wire wire = c->req.method.n > 0 ? aws_wire_of(&c->req, &nobody) : AWS_WIRE_JSON;
     reply_write(c->conn, kind, wire, c->req.method_id == HTTP_HEAD, true, ++c->px->next_xid,
                 detail);
     part(c);
@@ -266,7 +267,7 @@ static void read_head(struct client *c)
 
 bool client_is_gone(struct client *c)
 {
-    return c->conn == NULL || (c->half_closed && peerprobe(conn_fd(c->conn)) == PEER_GONE);
+    return c->conn == NULL || (c->half_closed && conn_peer_gone(c->conn));
 }
 
 static void gone(struct client *c)
@@ -392,10 +393,12 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
     }
 }
 
-void client_close_if_idle(struct client *c)
+void client_begin_drain(struct client *c)
 {
     if (c->state == CLIENT_HEAD && c->head_since_ns == 0)
         client_close(c, false);
+    else if (c->state == CLIENT_EXCHANGE && drive_is_parked(c->drive))
+        client_give_up(c);
 }
 
 void client_give_up(struct client *c)

@@ -58,9 +58,10 @@ void client_new(struct proxy *px, int fd);
 /* Ends the connection now. abort: the client must notice that something is missing (RST). Tells a
  * running drive nothing: it is the drive's or the client's own last act. */
 void client_close(struct client *c, bool abort);
-/* For drain: closes it when it is between requests. */
-void client_close_if_idle(struct client *c);
-/* For the end of drain: cuts what still runs, after an answer where none was begun. */
+/* For the start of a drain: closes it when it is between requests, answers a request that only
+ * waits. */
+void client_begin_drain(struct client *c);
+/* For the end of a drain: cuts what still runs, after an answer where none was begun. */
 void client_give_up(struct client *c);
 
 /* The drive ended; it is freed by the caller. ok: the answer was written whole. */

@@ -337,6 +337,11 @@ void drive_client_gone(struct drive *d, const char *end)
     drive_event(d, &(struct xch_event){.kind = XEV_CLIENT_GONE});
 }
 
+bool drive_is_parked(const struct drive *d)
+{
+    return d->parked;
+}
+
 void drive_give_up(struct drive *d)
 {
     struct client *c = d->client;

@@ -52,6 +52,8 @@ void drive_client_drained(struct drive *d);
 /* The client left, or sent a request body that is not one: nothing more goes to it from here. */
 void drive_client_gone(struct drive *d, const char *end);
 
+/* Waits on its timer: nothing is under way. */
+bool drive_is_parked(const struct drive *d);
 /* The end of a drain: answer 503 if nothing was answered, then stop. */
 void drive_give_up(struct drive *d);
 

@@ -239,7 +239,7 @@ void proxy_drain(struct proxy *px, void (*fn)(void *arg), void *arg)
     while (l != &px->clients) {
         struct client *c = list_entry(l, struct client, link);
         l = l->next;
-        client_close_if_idle(c);
+        client_begin_drain(c);
     }
     loop_timer_arm(&px->drain_timer, px->config->drain_timeout_ns);
     proxy_check_drained(px);

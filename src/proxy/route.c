@@ -96,8 +96,7 @@ static bool find_origin(const struct proxy *px, const struct http_req *req,
     out->path_query = form == TARGET_ASTERISK ? SLICE("*") : t.path_query;
     /* OPTIONS for a whole server: an absolute target without a path is sent as "*" (RFC
      * 9112 3.2.4). */
-    if (form == TARGET_ABSOLUTE && req->method_id == HTTP_OPTIONS && t.path_query.n == 1 &&
-        req->target.p[req->target.n - 1] != '/')
+    if (form == TARGET_ABSOLUTE && req->method_id == HTTP_OPTIONS && t.no_path)
         out->path_query = SLICE("*");
 
     struct slice host = header_get(&req->fields, SLICE("Host"));

@@ -20,19 +20,23 @@ MATH = "cbrt cbrtf exp exp2 floor ceil fmin fmax fabs log log2 pow round trunc l
 COMPILER = "__stack_chk_fail __assert_fail _GLOBAL_OFFSET_TABLE_"
 # Civil time from a number and back: arithmetic, though it lives in libc. No clock.
 CALENDAR = "timegm gmtime_r"
+# Address literals to bytes and back (core/http/uri).
+ADDRESSES = "inet_pton inet_ntop"
 
-ALLOWED = set(" ".join([MEMORY, STRINGS, FORMAT, MATH, COMPILER, CALENDAR]).split())
+ALLOWED = set(" ".join([MEMORY, STRINGS, FORMAT, MATH, COMPILER, CALENDAR, ADDRESSES]).split())
 LIBRARIES = {"aws": ("json_", "jansson_", "XML_")}
 INSTRUMENTED = re.compile(r"^(__asan_|__ubsan_|__sanitizer_|__lsan_|__sancov|__gcov|__llvm_|_asan|__msan_)")
 FORTIFIED = re.compile(r"^__(mem|str|snprintf|vsnprintf)\w*_chk$")
 
 
 def symbols(archive, *flags):
-    out = subprocess.run(["nm", "--no-sort", *flags, archive], check=True, capture_output=True, text=True)
+    """(kind, name); constants that hold addresses (.data.rel.ro) are read-only: kind r."""
+    out = subprocess.run(["nm", "--no-sort", "--format=sysv", *flags, archive], check=True,
+                         capture_output=True, text=True)
     for line in out.stdout.splitlines():
-        parts = line.split()
-        if len(parts) >= 2:
-            yield parts[-2], parts[-1]
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) == 7:
+            yield "r" if parts[6].startswith(".data.rel.ro") else parts[2], parts[0]
 
 
 def main():

@@ -46,7 +46,7 @@ void arena_reset(struct arena *a)
 
 void *arena_alloc(struct arena *a, size_t bytes)
 {
-    size_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    size_t need = bytes ? (bytes + ALIGN - 1) / ALIGN * ALIGN : ALIGN;
     if (need > a->cap - a->used) {
         size_t cap = a->head ? a->head->cap * 2 : FIRST_BLOCK_BYTES;
         if (cap < need)
