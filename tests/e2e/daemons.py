@@ -125,25 +125,26 @@ class Retryd:
     def __init__(self, workdir, origin=None, config=None, env=None, start=True):
         self.dir = str(workdir)
         os.makedirs(self.dir, exist_ok=True)
-        self.state_dir = os.path.join(self.dir, "state")
-        self.log_file = os.path.join(self.dir, "retryd.log")
         self.config_file = os.path.join(self.dir, "retryd.yaml")
-        base = {"listen": ["127.0.0.1:0"], "state_dir": self.state_dir,
-                "log": {"format": "json", "file": self.log_file}}
+        base = {"listen": ["127.0.0.1:0"], "state_dir": os.path.join(self.dir, "state"),
+                "log": {"format": "json", "file": os.path.join(self.dir, "retryd.log")}}
         if origin:
             # Names under AWS's suffixes end at the origin: TLS at its TLS port, clear at its clear one.
             base["resolve"] = {"*.amazonaws.com:443": "127.0.0.1:%d" % origin.https,
                                "*.amazonaws.com:80": "127.0.0.1:%d" % origin.http}
             base["upstream"] = {"ca_file": origin.ca_file}
         self.config = merged(base, config or {})
+        self.state_dir, self.log_file = self.config["state_dir"], self.config["log"]["file"]
         with open(self.config_file, "w") as f:
             f.write(yaml(self.config))
         self.env = clean_env(**(env or {}))
         self.process = None
+        self.told = False             # to end, by tell()
         if start:
             self.start()
 
     def start(self):
+        self.told = False
         ready = os.path.join(self.dir, "ready")
         if os.path.exists(ready):
             os.unlink(ready)
@@ -220,12 +221,17 @@ class Retryd:
 
     # ---- its end
 
+    def tell(self, sig):
+        """One signal to end; stop() then only waits for it."""
+        self.process.send_signal(sig)
+        self.told = True
+
     def stop(self, sig=signal.SIGTERM, status=0):
         """Ends it, and fails on any other exit status and on any word of a sanitizer."""
         if self.process is None:
             return
         process, self.process = self.process, None
-        if process.poll() is None:
+        if process.poll() is None and not self.told:
             process.send_signal(sig)
         try:
             process.wait(TIMEOUT)

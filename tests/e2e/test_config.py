@@ -33,7 +33,7 @@ BAD = [
     ("timeouts:\n  connect: 5 parsecs\n", 2, "timeouts.connect", "1ms..10m"),
     ("timeouts:\n  connect: 11m\n", 2, "timeouts.connect", "1ms..10m"),
     ("limits:\n  replay_memory: -1\n", 2, "limits.replay_memory", "4KiB..1GiB"),
-    ("\n\nlimit:\n  replay_memory: 1MiB\n", 3, "limit", "unknown"),
+    ("\n\nlimit:\n  replay_memory: 1MiB\n", 4, "limit.replay_memory", "limits.replay_memory"),
     ("retry:\n  max_atempts: 3\n", 2, "retry.max_atempts", "max_attempts"),
     ("listen: 0.0.0.0:8199\n", 1, "listen", "loopback"),
     ("listen: 127.0.0.1\n", 1, "listen", "PORT"),
@@ -78,11 +78,21 @@ def test_world_writable_file_is_refused(tmp_path):
     assert done.returncode != 0 and "writable" in done.stderr
 
 
-@pytest.mark.parametrize("text", ["a: " + "[" * 100 + "]" * 100, "x" * (2 << 20), "a: &a [" + "*a," * 10 + "]",
-                                  "\0", "\xff\xfe", "- - - - - - - - - - - - - - - - - - - - x"])
-def test_hostile_files_are_refused_quietly(tmp_path, text):
+HOSTILE = {
+    "nested lists": b"a: " + b"[" * 100 + b"]" * 100,
+    "large": b"x" * (2 << 20),
+    "aliases": b"a: &a [" + b"*a," * 10 + b"]",
+    "zero byte": b"listen: 127.0.0.1:0\0",
+    "not utf-8": b"listen: \xff\xfe",
+    "nested blocks": b"- " * 20 + b"x",
+    "two documents": b"listen: 127.0.0.1:0\n---\nlisten: 127.0.0.1:1\n",
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_files_are_refused_quietly(tmp_path, case):
     path = tmp_path / "retryd.yaml"
-    path.write_bytes(text.encode("latin-1"))
+    path.write_bytes(HOSTILE[case])
     os.chmod(path, 0o644)
     done = run_retryd("check", "-c", path, timeout=10)
     assert done.returncode in (1, 2) and len(done.stderr) < 100000

@@ -17,7 +17,7 @@ CANARIES = {
 
 
 def test_a_line_an_attempt_and_a_line_a_request(origin, retryd):
-    origin.answers({"error": "ThrottlingException"}, {"fail": "reset"})
+    origin.answers({"fail": "reset"}, {"error": "ThrottlingException"})
     assert retryd.exchange(sigv4.dynamodb("PutItem")).status == 200
     (request,) = retryd.requests_logged()
     attempts = retryd.attempts_logged()
@@ -27,11 +27,11 @@ def test_a_line_an_attempt_and_a_line_a_request(origin, retryd):
     for a in attempts:
         assert (a["host"], a["service"], a["op"]) == ("dynamodb.us-east-1.amazonaws.com", "dynamodb", "PutItem")
         assert a["took_ms"] >= 0
-    assert (first["status"], first["code"], first["class"], first["decision"]) == \
+    assert (first["failure"], first["class"], first["decision"]) == ("reset", "transient", "retry")
+    assert first["quota_before"] - first["quota_after"] == 14 and "status" not in first
+    assert (second["status"], second["code"], second["class"], second["decision"]) == \
         (400, "ThrottlingException", "throttling", "retry")
-    assert "wait_ms" in first and first["quota_before"] - first["quota_after"] == 5
-    assert (second["failure"], second["class"], second["decision"]) == ("reset", "transient", "retry")
-    assert "status" not in second
+    assert "wait_ms" in second and second["quota_before"] - second["quota_after"] == 5
     assert (third["status"], third["class"], third["decision"]) == (200, "success", "deliver")
     assert (request["status"], request["attempts"], request["end"]) == (200, 3, "delivered")
     assert request["key"] == sigv4.KEY_ID[-4:] and request["region"] == "us-east-1"

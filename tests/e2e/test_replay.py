@@ -95,7 +95,7 @@ def test_replay_limit(origin, make_retryd, excess, attempts):
     assert len(origin.requests()) == attempts
     if attempts == 1:
         (attempt,) = retryd.log("attempt")
-        assert attempt["why"] == "not_replayable"
+        assert attempt["why"] == "unreplayable"
 
 
 def test_body_far_beyond_the_limit_passes_once(origin, make_retryd):

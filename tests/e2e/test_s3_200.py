@@ -31,10 +31,11 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("framing", ["chunked", "length", "close"])
-def test_error_in_a_200_is_retried(origin, retryd, operation, framing):
+@pytest.mark.parametrize("framing, clear", [("chunked", False), ("length", False), ("chunked", True),
+                                            ("close", True)])
+def test_error_in_a_200_is_retried(origin, retryd, operation, framing, clear):
     origin.answers(ok(XML + INTERNAL, framing=framing), ok(XML + DONE, framing=framing))
-    answer = retryd.exchange(OPERATIONS[operation]())
+    answer = retryd.exchange(OPERATIONS[operation](), clear=clear)
     assert (answer.status, answer.body, answer.whole) == (200, (XML + DONE).encode(), True)
     first, second = origin.requests()
     assert first["body_sha256"] == second["body_sha256"]

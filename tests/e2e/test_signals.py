@@ -19,10 +19,10 @@ def test_request_in_flight_ends_well(origin, retryd, sig):
     wire = retryd.open("sts.us-east-1.amazonaws.com")
     wire.send(sigv4.sts().bytes())
     until(lambda: origin.log("tls"), "the attempt is under way")
-    retryd.process.send_signal(sig)
+    retryd.tell(sig)
     answer = wire.response("POST")
     assert answer.status == 200 and answer.whole
-    retryd.stop(sig)
+    retryd.stop()
 
 
 @pytest.mark.parametrize("sig", SIGNALS)
@@ -32,11 +32,11 @@ def test_parked_request_is_answered(origin, retryd, sig):
     wire.send(sigv4.sts().bytes())
     until(lambda: [a for a in retryd.attempts_logged() if a["decision"] == "retry"], "the request is parked")
     began = time.monotonic()
-    retryd.process.send_signal(sig)
+    retryd.tell(sig)
     answer = wire.response("POST")
     assert answer.status == 503 and answer.whole
     assert elapsed(began) < 2
-    retryd.stop(sig)
+    retryd.stop()
     assert elapsed(began) < 3
     assert len(origin.requests()) == 1
 
@@ -61,7 +61,7 @@ def test_drain_has_an_end(origin, make_retryd):
     wire.send(sigv4.sts().bytes())
     until(origin.requests, "the request is at the origin")
     began = time.monotonic()
-    retryd.process.send_signal(signal.SIGTERM)
+    retryd.tell(signal.SIGTERM)
     answer = wire.response("POST")
     assert answer is None or answer.status in (502, 503, 504)
     retryd.stop()
@@ -73,7 +73,7 @@ def test_no_new_connections_while_draining(origin, retryd):
     wire = retryd.open("sts.us-east-1.amazonaws.com")
     wire.send(sigv4.sts().bytes())
     until(lambda: origin.log("tls"), "the attempt is under way")
-    retryd.process.send_signal(signal.SIGTERM)
+    retryd.tell(signal.SIGTERM)
 
     def refused():
         try:
