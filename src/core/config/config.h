@@ -63,7 +63,7 @@ struct config {
     struct cidr *allow_addresses; /* allowed although the address rules deny them */
     size_t n_allow_addresses;
     enum private_policy private_addresses;
-    struct resolve_override *resolve;
+    struct resolve_override *resolve; /* most specific first: the first that matches counts */
     size_t n_resolve;
 
     /* upstream trust */

@@ -310,6 +310,18 @@ static void store_resolve(struct build *b, struct slice host, struct slice value
     push(b, &r, sizeof r);
 }
 
+/* A name before a suffix, a longer one before a shorter one, with a port before without. */
+static int by_specificity(const void *a, const void *b)
+{
+    const struct resolve_override *x = a, *y = b;
+    size_t nx = strlen(x->host.text), ny = strlen(y->host.text);
+    if (x->host.suffix != y->host.suffix)
+        return x->host.suffix ? 1 : -1;
+    if (nx != ny)
+        return nx < ny ? 1 : -1;
+    return (x->port == 0) - (y->port == 0);
+}
+
 static struct service_retry *service_entry(struct build *b, struct slice name)
 {
     struct config *c = b->config;
@@ -494,6 +506,8 @@ struct config *config_build(const struct settings *s, const char *default_state_
     apply_all(&b, s);
     if (!b.config->state_dir && default_state_dir)
         b.config->state_dir = arena_strdup(&b.config->arena, slice_str(default_state_dir));
+    if (b.config->n_resolve)
+        qsort(b.config->resolve, b.config->n_resolve, sizeof *b.config->resolve, by_specificity);
     check_together(&b);
     settings_fini(&defaults);
     free(b.progress);

@@ -123,8 +123,26 @@ static bool split_port(struct slice s, struct slice *host, struct slice *port)
     return true;
 }
 
-/* Where the parser insists on a port it is given one that is overwritten afterwards. */
-enum { ANY_PORT = 1 };
+/* A host without a port. The parser wants a port, and is given one that means nothing. */
+static bool parse_host(struct slice s, struct authority *out, const char **why)
+{
+    enum { ANY_PORT = 1 };
+    struct slice host, digits;
+    if (split_port(s, &host, &digits)) {
+        *why = "a colon too many";
+        return false;
+    }
+    return authority_parse(s, ANY_PORT, out, why);
+}
+
+static bool parse_address(struct slice s, struct authority *out, const char **why)
+{
+    if (!parse_host(s, out, why))
+        return false;
+    if (out->kind == AUTHORITY_NAME)
+        *why = "a name where an address is needed";
+    return out->kind != AUTHORITY_NAME;
+}
 
 bool value_address(struct slice s, struct authority *out, const char **why)
 {
@@ -135,12 +153,8 @@ bool value_address(struct slice s, struct authority *out, const char **why)
         *why = "bad port";
         return false;
     }
-    if (!authority_parse(host, ANY_PORT, &a, why))
+    if (!parse_address(host, &a, why))
         return false;
-    if (a.kind == AUTHORITY_NAME) {
-        *why = "a name where an address is needed";
-        return false;
-    }
     a.port = port;
     *out = a;
     return true;
@@ -150,25 +164,30 @@ static bool is_loopback(const struct authority *a)
 {
     static const unsigned char one[16] = {[15] = 1};
     if (a->kind == AUTHORITY_IPV4)
-        return slice_starts(slice_str(a->host), SLICE("127."));
-    return a->kind == AUTHORITY_IPV6 && memcmp(a->addr, one, sizeof one) == 0;
+        return a->addr[0] == 127;
+    return memcmp(a->addr, one, sizeof one) == 0;
 }
 
 bool value_listen(struct slice s, struct authority *out, const char **why)
 {
     struct slice host, digits;
     struct authority a;
+    uint16_t port = 0;
     if (!split_port(s, &host, &digits)) {
         *why = "the port is missing";
         return false;
     }
-    bool kernel_picks = slice_eq(digits, SLICE("0"));
-    if (!value_address(kernel_picks ? host : s, &a, why))
+    if (!value_port(digits, &port) && !slice_eq(digits, SLICE("0"))) {
+        *why = "bad port";
+        return false;
+    }
+    if (!parse_address(host, &a, why))
         return false;
     if (!is_loopback(&a)) {
         *why = "not a loopback address; others are not supported in this version";
         return false;
     }
+    a.port = port;
     *out = a;
     return true;
 }
@@ -182,26 +201,15 @@ static bool address_bytes(struct slice s, unsigned char out[16], bool *v4, const
         int n = snprintf(bracketed, sizeof bracketed, "[%.*s]", SLICE_FMT(s));
         s = slice_of(bracketed, (size_t)n);
     }
-    if (!authority_parse(s, ANY_PORT, &a, why))
+    if (!parse_address(s, &a, why))
         return false;
-    if (a.kind == AUTHORITY_NAME || a.port != ANY_PORT) {
-        *why = "not an address";
-        return false;
-    }
     *v4 = a.kind == AUTHORITY_IPV4;
-    if (!*v4) {
+    if (*v4) {
+        static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+        memcpy(out, mapped, sizeof mapped);
+        memcpy(out + sizeof mapped, a.addr, 4);
+    } else {
         memcpy(out, a.addr, 16);
-        return true;
-    }
-    struct slice rest = slice_str(a.host), octet;
-    bool done = false;
-    memset(out, 0, 10);
-    memset(out + 10, 0xff, 2);
-    for (size_t i = 12; i < 16 && slice_next(&rest, '.', &octet, &done); i++) {
-        uint64_t v = 0;
-        bool ok = num_u64(octet, 3, 255, &v);
-        ASSERT(ok);
-        out[i] = (unsigned char)v;
     }
     return true;
 }
@@ -259,7 +267,7 @@ bool value_host(struct slice s, struct arena *a, struct host_pattern *out, uint1
         *why = "\"*\" may only stand for the first labels: *.suffix";
         return false;
     }
-    if (!authority_parse(host, ANY_PORT, &name, why))
+    if (!parse_host(host, &name, why))
         return false;
     if (suffix && name.kind != AUTHORITY_NAME) {
         *why = "an address has no names below it";

@@ -168,6 +168,20 @@ START_TEST(maps)
 }
 END_TEST
 
+START_TEST(resolve_is_ordered)
+{
+    struct config *c = good("resolve.*.example=127.0.0.1\nresolve.a.b.example=127.0.0.2\n"
+                            "resolve.*.b.example=127.0.0.3\nresolve.*.b.example:443=127.0.0.4\n"
+                            "resolve.a.b.example:80=127.0.0.5");
+    static const char *const order[] = {"127.0.0.5", "127.0.0.2", "127.0.0.4", "127.0.0.3",
+                                        "127.0.0.1"};
+    ck_assert_uint_eq(c->n_resolve, 5);
+    for (size_t i = 0; i < 5; i++)
+        ck_assert_str_eq(c->resolve[i].to.host, order[i]);
+    config_free(c);
+}
+END_TEST
+
 /* file < environment < command line, whatever was read first */
 START_TEST(precedence)
 {
@@ -398,6 +412,7 @@ static TCase *tcase_build(void)
     tcase_add_test(t, no_state_dir_at_all);
     tcase_add_test(t, every_type);
     tcase_add_test(t, maps);
+    tcase_add_test(t, resolve_is_ordered);
     tcase_add_test(t, precedence);
     tcase_add_test(t, last_flag_wins);
     return t;

@@ -153,6 +153,9 @@ START_TEST(listen_addresses)
         "::1:80",
         "[::1]",
         "[fe80::1]:0",
+        "127.0.0.1:5:0",
+        "127.0.0.1:5:6",
+        "[::1]:1:2",
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct authority a;
@@ -198,6 +201,9 @@ START_TEST(ranges)
         "[::1]:80",
         "10.0.0.0/8/8",
         "fe80::1%eth0",
+        "[::1]:1",
+        "1.2.3.4:1",
+        "::1:1]",
     };
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct cidr c;
@@ -235,8 +241,8 @@ START_TEST(hosts)
         {"[::1]:80", "::1", false, 80},
     };
     static const char *const bad[] = {
-        "",     "*",   "*.",         ".",           "a.*.b",       "**.a",
-        "a..b", "a b", "*.10.0.0.1", "a.example:0", "a.example:x", "a/b",
+        "",    "*",          "*.",          ".",           "a.*.b", "**.a",      "a..b",
+        "a b", "*.10.0.0.1", "a.example:0", "a.example:x", "a:1:2", "[::1]:1:2", "a/b",
     };
     struct arena arena;
     arena_init(&arena);
