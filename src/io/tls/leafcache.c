@@ -6,6 +6,7 @@
  * entry can go at any time. */
 #include "io/tls/leafcache.h"
 
+#include "core/base/attr.h"
 #include "core/base/hash.h"
 #include "core/base/list.h"
 #include "core/base/xalloc.h"
@@ -72,22 +73,31 @@ static struct leaf **slot(const struct leafcache *lc, const char *host, bool is_
     return at;
 }
 
-static void drop(struct leafcache *lc, struct leaf *leaf)
+static void leaf_free(struct leaf *leaf)
 {
-    *slot(lc, leaf->host, leaf->is_ip) = leaf->next;
-    list_remove(&leaf->lru);
-    lc->n--;
     X509_free(leaf->cert);
     free(leaf->host);
     free(leaf);
+}
+
+static void drop(struct leafcache *lc, struct leaf *leaf)
+{
+    struct leaf **at = slot(lc, leaf->host, leaf->is_ip);
+    ASSERT(*at == leaf);
+    *at = leaf->next;
+    list_remove(&leaf->lru);
+    lc->n--;
+    leaf_free(leaf);
 }
 
 void leafcache_free(struct leafcache *lc)
 {
     if (lc == NULL)
         return;
-    while (!list_empty(&lc->lru))
-        drop(lc, list_entry(lc->lru.prev, struct leaf, lru));
+    for (struct list *at = lc->lru.next, *next; at != &lc->lru; at = next) {
+        next = at->next;
+        leaf_free(list_entry(at, struct leaf, lru));
+    }
     SSL_CTX_free(lc->ctx);
     EVP_PKEY_free(lc->key);
     free(lc->buckets);

@@ -16,9 +16,8 @@
 
 #define SERIAL_BITS 128
 #define COMMON_NAME_MAX 64 /* RFC 5280, ub-common-name */
-#define HOUR_S 3600
-#define DAY_S (24 * HOUR_S)
-#define LEAF_LIFE_S (7 * DAY_S)
+#define HOUR_S ((time_t)3600)
+#define LEAF_LIFE_S (HOUR_S * 24 * 7)
 #define INTERMEDIATE_NAME "retryd intermediate "
 
 struct extension {

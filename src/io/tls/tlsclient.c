@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 8
-#define CERT_LIST_MAX_BYTES (64 * 1024)
+#define CERT_LIST_MAX_BYTES 65536L
 #define NAME_MAX_BYTES 253
 
 struct tlsclient {
