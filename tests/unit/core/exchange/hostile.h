@@ -201,7 +201,7 @@ static inline void hostile_happen(struct hostile *h, enum xch_event_kind kind, s
         h->dialling = false;
         h->conn = true;
         h->conns++;
-        h->reused = ev->reused = !h->dial_fresh && hostile_pick(h, 2);
+        h->reused = ev->reused = hostile_pick(h, 2); /* even when asked for a fresh one */
         break;
     case XEV_FAIL:
         h->dialling = false;

@@ -5,6 +5,7 @@
 #include "core/base/attr.h"
 #include "core/exchange/exchange.h"
 #include "core/retry/membudget.h"
+#include "legal.h"
 #include <signal.h>
 
 enum { EVENTS = XEV_CLIENT_GONE + 1, STATES = XST_DONE + 1 };
@@ -83,23 +84,6 @@ static void reach(struct scene *s, enum xch_state state)
         feed(s, XEV_END, 0);
 }
 
-static bool makes_sense(enum xch_state s, enum xch_event_kind e)
-{
-    static const unsigned legal[STATES] = {
-        [XST_NEW] = 1u << XEV_START,
-        [XST_ADMIT] = 1u << XEV_TIMER,
-        [XST_DIAL] = 1u << XEV_UP | 1u << XEV_FAIL,
-        [XST_SEND] = 1u << XEV_SENT | 1u << XEV_UNREPLAYABLE | 1u << XEV_HEAD | 1u << XEV_BROKEN,
-        [XST_WAIT] = 1u << XEV_HEAD | 1u << XEV_BROKEN,
-        [XST_PEEK] = 1u << XEV_PEEKED | 1u << XEV_BROKEN | 1u << XEV_SENT | 1u << XEV_UNREPLAYABLE,
-        [XST_BACKOFF] = 1u << XEV_TIMER,
-        [XST_PENALTY] =
-            1u << XEV_TIMER | 1u << XEV_BROKEN | 1u << XEV_SENT | 1u << XEV_UNREPLAYABLE,
-        [XST_RELAY] = 1u << XEV_END | 1u << XEV_BROKEN | 1u << XEV_SENT | 1u << XEV_UNREPLAYABLE,
-    };
-    return e == XEV_CLIENT_GONE || legal[s] >> e & 1;
-}
-
 static enum xch_state state_of(int pair)
 {
     return (enum xch_state)(pair / EVENTS);
@@ -173,7 +157,7 @@ static TCase *exchange(void)
     TCase *tc = tcase_create("exchange");
     tcase_add_loop_test(tc, every_state_can_be_reached, 0, STATES);
     for (int pair = 0; pair < STATES * EVENTS; pair++)
-        if (!makes_sense(state_of(pair), event_of(pair)))
+        if (!legal_event(state_of(pair), event_of(pair)))
             tcase_add_loop_test_raise_signal(tc, refuses_nonsense, SIGABRT, pair, pair + 1);
     tcase_add_loop_test(tc, client_gone_ends_every_state, 0, STATES);
     tcase_add_loop_test(tc, attempts_end_at_the_maximum, 0, 4);
