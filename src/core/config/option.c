@@ -96,8 +96,6 @@ static bool next_section(const struct option *o, struct slice *section)
 {
     size_t from = section->n ? section->n + 1 : 0;
     size_t len = strlen(o->path);
-    if (from >= len)
-        return false;
     size_t dot = slice_index(slice_of(o->path + from, len - from), '.');
     *section = slice_of(o->path, from + dot);
     return section->n < len;
@@ -170,8 +168,7 @@ const struct option *option_nearest(struct slice path)
     size_t best_distance = path.n / 3 + 1;
     for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
         struct slice name = slice_str(o->path);
-        if (name.n > NEAR_MAX)
-            continue;
+        ASSERT(name.n <= NEAR_MAX);
         size_t d = distance(path, name);
         if (d > 1 && slice_eq_nocase(last_key(path), last_key(name)))
             d = 1;

@@ -145,12 +145,15 @@ static struct slice read_key(struct reader *r, const yaml_event_t *e, struct sli
     }
     struct slice key = scalar_text(e);
     struct slice path = key_path(r, mapping, key);
-    if (!key_is_plain(key, option_has_free_keys(mapping)) || path.n == 0) {
-        stop(r, &e->start_mark, "not a key: letters, digits, \"_\" and \"-\" only");
-        return SLICE_NONE;
-    }
-    if (r->n_seen == SETTINGS_MAX) {
-        stop(r, &e->start_mark, "too many keys");
+    const char *what = NULL;
+    if (!key_is_plain(key, option_has_free_keys(mapping)))
+        what = "not a key: letters, digits, \"_\" and \"-\" only";
+    else if (path.n == 0)
+        what = "a key too long";
+    else if (r->n_seen == SETTINGS_MAX)
+        what = "too many keys";
+    if (what) {
+        stop(r, &e->start_mark, what);
         return SLICE_NONE;
     }
     refuse_properties(r, e, path, e->data.scalar.anchor, e->data.scalar.tag);

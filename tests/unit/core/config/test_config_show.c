@@ -30,6 +30,7 @@ static void show(const char *file, const char *env, const char *flags)
     lines_add(&s, flags, SETTING_FLAG, "--set");
     lines_add(&s, file, SETTING_FILE, "f.yaml");
     lines_add(&s, env, SETTING_ENV, "RETRYD_X");
+    settings_add(&s, SLICE("log.format"), SLICE("json"), SETTING_FLAG, "--set", 0);
     config_show(&s, on_line, &shown);
     settings_fini(&s);
 }
@@ -52,6 +53,7 @@ START_TEST(defaults)
     show("", "", "");
     ck_assert_uint_eq(lines_shown, option_table_n - maps);
     ck_assert(shows("listen: [127.0.0.1:8199]  # default\n"));
+    ck_assert(shows("\nlog.format: json  # --set\n"));
     ck_assert(shows("\nhttp_ports: [80, 443]  # default\n"));
     ck_assert(shows("\nretry.max_attempts: null  # default\n"));
     ck_assert(shows("\ntimeouts.response: 75s  # default\n"));

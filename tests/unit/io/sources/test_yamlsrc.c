@@ -163,6 +163,30 @@ START_TEST(too_much)
 }
 END_TEST
 
+START_TEST(too_many_keys)
+{
+    char *text = malloc(3000 * 20), *p = text;
+    ck_assert_ptr_nonnull(text);
+    for (int i = 0; i < 3000; i++)
+        p += snprintf(p, 20, "k%d: {a: 1}\n", i);
+    ck_assert(!yamlsrc_text(slice_of(text, (size_t)(p - text)), "f.yaml", &settings, &problems));
+    ck_assert_str_eq(problems.v[0].text, "f.yaml:2049: too many keys");
+    free(text);
+}
+END_TEST
+
+START_TEST(too_long_a_key)
+{
+    char text[600];
+    memset(text, 'k', sizeof text);
+    memcpy(text + 511, ": 1", 4);
+    ck_assert(read_text(text));
+    memcpy(text + 511, "k: 1", 5);
+    ck_assert(!read_text(text));
+    ck_assert_str_eq(problems.v[0].text, "f.yaml:1: a key too long");
+}
+END_TEST
+
 /* --- files --- */
 
 static char directory[64], path[96];
@@ -315,6 +339,8 @@ static TCase *tcase_text(void)
     tcase_add_test(t, several_problems_at_once);
     tcase_add_test(t, alias_bomb);
     tcase_add_test(t, too_much);
+    tcase_add_test(t, too_many_keys);
+    tcase_add_test(t, too_long_a_key);
     tcase_add_test(t, shipped_file_gives_the_defaults);
     return t;
 }
