@@ -1,4 +1,5 @@
-/* A peer that left, one that half-closed, one that is there: told apart on real loopback sockets. */
+/* A peer that left, one that half-closed, one that is there: told apart on real loopback sockets.
+ */
 #include "io/net/peerprobe.h"
 #include "unit.h"
 
