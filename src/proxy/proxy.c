@@ -49,7 +49,7 @@ static void name_via(struct proxy *px)
 {
     const ASN1_OCTET_STRING *id = X509_get0_subject_key_id(ca_root(px->ca));
     const unsigned char *p = id ? ASN1_STRING_get0_data(id) : (const unsigned char *)"\0\0\0\0";
-    snprintf(px->via, sizeof px->via, "retryd-%02x%02x%02x%02x", p[0], p[1], p[2], p[3]);
+    snprintf(px->via, sizeof px->via, "%02x%02x%02x%02x.retryd", p[0], p[1], p[2], p[3]);
 }
 
 static void fill_policy(struct proxy *px)

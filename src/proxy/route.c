@@ -118,8 +118,10 @@ static bool find_origin(const struct proxy *px, const struct http_req *req,
     }
     /* The target is the truth (RFC 9112 3.2.2); a Host that says the same keeps its spelling: it is
      * signed. */
-    if (host.p == NULL)
+    if (host.p == NULL) {
+        out->host = host_value(&out->origin, t.https, a);
         return true;
+    }
     if (!authority_parse(host, t.https ? 443 : 80, &named, why))
         return false;
     if (!authority_eq(&named, &out->origin))

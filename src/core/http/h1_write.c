@@ -9,6 +9,7 @@ struct rewrite {
     uint64_t content_length;
     bool keep_length;  /* no body is framed, a received Content-Length still informs */
     struct slice host; /* empty: as received */
+    bool coding_last;  /* Transfer-Encoding belongs to this hop: it goes behind what the hop adds */
     bool framed;       /* the framing field was written */
 };
 
@@ -41,7 +42,7 @@ static bool put_rewritten(struct strbuf *out, const struct header_field *f, stru
         return true;
     }
     if (slice_eq_nocase(f->name, SLICE("Transfer-Encoding"))) {
-        if (rw->framing == HTTP_BODY_CHUNKED) {
+        if (rw->framing == HTTP_BODY_CHUNKED && !rw->coding_last) {
             put_field(out, f->name, SLICE("chunked"));
             rw->framed = true;
         }
@@ -62,18 +63,17 @@ static void put_fields(struct strbuf *out, const struct hopbyhop *hop, struct re
         if (!put_rewritten(out, f, rw) && hopbyhop_keeps(hop, f))
             put_field(out, f->name, f->value);
     }
-    if (rw->framed)
-        return;
-    if (rw->framing == HTTP_BODY_LENGTH)
-        put_length(out, SLICE("Content-Length"), rw->content_length);
-    else if (rw->framing == HTTP_BODY_CHUNKED)
-        put_field(out, SLICE("Transfer-Encoding"), SLICE("chunked"));
 }
 
-static bool put_end(struct strbuf *out, const struct h1_extra *extra, size_t n_extra)
+static bool put_end(struct strbuf *out, const struct rewrite *rw, const struct h1_extra *extra,
+                    size_t n_extra)
 {
     for (size_t i = 0; i < n_extra; i++)
         put_field(out, extra[i].name, extra[i].value);
+    if (!rw->framed && rw->framing == HTTP_BODY_LENGTH)
+        put_length(out, SLICE("Content-Length"), rw->content_length);
+    else if (!rw->framed && rw->framing == HTTP_BODY_CHUNKED)
+        put_field(out, SLICE("Transfer-Encoding"), SLICE("chunked"));
     strbuf_put(out, SLICE("\r\n"));
     return !out->overflow;
 }
@@ -85,8 +85,10 @@ bool h1_write_request(struct strbuf *out, const struct http_req *req, struct sli
     hopbyhop_init(&hop, &req->fields, path_query);
     hop.keep_upgrade = req->method_id == HTTP_GET && req->minor > 0 &&
                        req->framing == HTTP_BODY_NONE && hopbyhop_websocket(&req->fields);
-    struct rewrite rw = {
-        .framing = req->framing, .content_length = req->content_length, .host = host};
+    struct rewrite rw = {.framing = req->framing,
+                         .content_length = req->content_length,
+                         .host = host,
+                         .coding_last = true};
     strbuf_put(out, req->method);
     strbuf_putc(out, ' ');
     if (path_query.n == 0 || path_query.p[0] == '?')
@@ -96,7 +98,7 @@ bool h1_write_request(struct strbuf *out, const struct http_req *req, struct sli
     if (host.n > 0 && !header_has(&req->fields, SLICE("Host")))
         put_field(out, SLICE("Host"), host);
     put_fields(out, &hop, &rw);
-    return put_end(out, extra, n_extra);
+    return put_end(out, &rw, extra, n_extra);
 }
 
 bool h1_write_response(struct strbuf *out, const struct http_resp *resp, enum http_framing framing,
@@ -116,5 +118,5 @@ bool h1_write_response(struct strbuf *out, const struct http_resp *resp, enum ht
     put_fields(out, &hop, &rw);
     if (close)
         put_field(out, SLICE("Connection"), SLICE("close"));
-    return put_end(out, extra, n_extra);
+    return put_end(out, &rw, extra, n_extra);
 }

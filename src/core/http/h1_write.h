@@ -14,11 +14,10 @@ struct h1_extra {
 
 /* "METHOD path_query HTTP/1.1", Host in the place and spelling it came in (value `host` when not
  * empty, else as received; added first when the request had none), the end-to-end fields as
- * hopbyhop decides, framing as `framing` says (Content-Length is written where it stood, with the
- * received spelling of the name and canonical digits; Transfer-Encoding: chunked at the place of
- * the received one), then the extras. Writes Connection (and Upgrade) only for a WebSocket
- * handshake, as received: upstream connections are persistent by default. False when out is full.
- */
+ * hopbyhop decides, Content-Length where it stood (with the received spelling of the name and
+ * canonical digits), then the extras, then Transfer-Encoding: chunked where that is the framing: it
+ * is this hop's own. Writes Connection (and Upgrade) only for a WebSocket handshake, as received:
+ * upstream connections are persistent by default. False when out is full. */
 bool h1_write_request(struct strbuf *out, const struct http_req *req, struct slice path_query,
                       struct slice host, const struct h1_extra *extra, size_t n_extra);
 

@@ -81,7 +81,7 @@ START_TEST(exactly_one_framing_is_written_where_it_stood)
     forward("POST / HTTP/1.1\r\nHost: h\r\nCONTENT-length: 0010\r\nB: 2\r\n\r\n", "/", "",
             "POST / HTTP/1.1\r\nHost: h\r\nCONTENT-length: 10\r\nB: 2\r\n\r\n");
     forward("POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: ChUnKeD\r\nB: 2\r\n\r\n", "/", "",
-            "POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\nB: 2\r\n\r\n");
+            "POST / HTTP/1.1\r\nHost: h\r\nB: 2\r\nTransfer-Encoding: chunked\r\n\r\n");
     forward("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999999999999\r\n\r\n", "/", "",
             "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999999999999\r\n\r\n");
     parse_request("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nB: 2\r\n\r\n");
