@@ -8,6 +8,7 @@
 #include "core/base/slice.h"
 #include "io/tls/tlserr.h"
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
@@ -40,6 +41,8 @@ static int on_servername(SSL *ssl, int *alert, void *arg)
     const char *sni = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
     if (sni == NULL || leaf_is_for(SSL_get_certificate(ssl), slice_str(sni)))
         return SSL_TLSEXT_ERR_OK;
+    /* For the log: by itself OpenSSL only says that a callback failed. */
+    ERR_raise(ERR_LIB_SSL, SSL_R_TLSV1_UNRECOGNIZED_NAME);
     *alert = SSL_AD_UNRECOGNIZED_NAME;
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }

@@ -93,6 +93,7 @@ START_TEST(sni)
         ck_assert_int_eq(sk_X509_num(SSL_get_peer_cert_chain(client)), 2);
     } else {
         ck_assert_ptr_nonnull(strstr(s.client_err.text, "unrecognized name"));
+        ck_assert_str_eq(s.server_err.text, "handshake: tlsv1 unrecognized name");
     }
     SSL_free(client);
     SSL_free(server);
