@@ -14,7 +14,8 @@
 
 enum {
     LIST_MAX = 256, /* entries of a list or a map */
-    SHOWN_MAX = 64, /* bytes of a bad value or path that a problem repeats */
+    SHOWN_MAX = 64, /* bytes of a bad value that a problem repeats */
+    PATH_SHOWN_MAX = 128,
 };
 
 /* What became of an option so far. */
@@ -45,7 +46,7 @@ static void complain(struct build *b, const char *fmt, ...)
     if (s->line)
         snprintf(line, sizeof line, ":%u", s->line);
     problems_add(b->problems, "%.*s%s: %.*s: %s", SLICE_FMT(s->origin), line,
-                 (int)(s->path.n < 2 * SHOWN_MAX ? s->path.n : 2 * SHOWN_MAX), s->path.p, what);
+                 (int)(s->path.n < PATH_SHOWN_MAX ? s->path.n : PATH_SHOWN_MAX), s->path.p, what);
     if (b->option)
         b->progress[b->option - option_table].bad = true;
 }
