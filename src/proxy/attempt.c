@@ -128,9 +128,9 @@ void attempt_dial(struct attempt *at, bool fresh)
         at->started_ns = now_of(at);
     struct slice key = slice_of(r->pool_key, r->pool_key_n);
     struct conn *idle = fresh ? NULL : pool_take(px->pool, key);
-    /* The race with a closing peer was lost once: the other idle connections of this origin are
-     * likely to be as dead (retry-semantics 13.1). */
-    if (fresh)
+    /* A connection to this origin has just failed: the idle ones are likely to be as dead
+     * (retry-semantics 13.1). */
+    if (fresh && d->xch.replayable)
         pool_distrust(px->pool, key);
     if (idle != NULL) {
         connected(at, idle, true);

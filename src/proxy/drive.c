@@ -90,8 +90,12 @@ struct drive *drive_start(struct client *c, const struct route *route)
                           .max_delay_ns = max_delay_ns,
                           .can_park = can_park,
                           .arg = d};
-    xch_init(&d->xch, &env, true);
-    if (d->route.policy.mode == RETRY_MODE_OFF)
+    /* Where retries are off, an idempotent request may still be sent again on a fresh connection
+     * when a pooled one turns out stale (RFC 9112 9.3.1); anything else goes out once. */
+    bool replayable =
+        d->route.policy.mode != RETRY_MODE_OFF || http_method_idempotent(c->req.method_id);
+    xch_init(&d->xch, &env, replayable);
+    if (!replayable)
         bodylog_give_up(&c->log);
     c->drive = d;
     drive_event(d, &(struct xch_event){.kind = XEV_START});

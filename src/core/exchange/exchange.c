@@ -104,8 +104,9 @@ static void begin_attempt(struct xch *x, int64_t now_ns, struct xch_acts *acts)
         wait_ns = env->budget->ops->admit(env->budget, now_ns);
     if (wait_ns == 0) {
         x->redialled = false;
-        /* After a transport failure other idle connections are as likely to be dead (13.1). */
-        dial(x, x->failure != RETRY_FAIL_NONE, acts);
+        /* After a transport failure other idle connections are as likely to be dead (13.1); and
+         * what cannot be sent again must not meet one. */
+        dial(x, x->failure != RETRY_FAIL_NONE || !x->replayable, acts);
         return;
     }
     if (wait_ns > env->max_delay_ns(env->arg, now_ns) || !env->can_park(env->arg)) {

@@ -124,7 +124,8 @@ struct xch {
     enum retry_failure failure; /* of the last attempt, for REPLY */
 };
 
-/* replayable: false for a request that may be sent once only. */
+/* replayable: false for a request that may be sent once only; it is never sent on a pooled
+ * connection, which may be stale. */
 void xch_init(struct xch *x, const struct xch_env *env, bool replayable);
 
 /* Feeds one event; *acts is overwritten. acts->n == 0 when there is nothing to do. An event that

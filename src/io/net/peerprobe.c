@@ -36,7 +36,8 @@ static bool is_loopback(const struct sockaddr_storage *sa)
 {
     if (sa->ss_family == AF_INET)
         return (ntohl(((const struct sockaddr_in *)sa)->sin_addr.s_addr) >> 24) == 127;
-    return sa->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
+    return sa->ss_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
 }
 
 static enum peer_state ask(int nl, const struct request *req)
@@ -52,7 +53,8 @@ static enum peer_state ask(int nl, const struct request *req)
         return PEER_UNKNOWN;
     if (answer.head.nlmsg_type == NLMSG_ERROR) {
         const struct nlmsgerr *e = NLMSG_DATA(&answer.head);
-        return n >= (ssize_t)NLMSG_LENGTH(sizeof *e) && e->error == -ENOENT ? PEER_GONE : PEER_UNKNOWN;
+        return n >= (ssize_t)NLMSG_LENGTH(sizeof *e) && e->error == -ENOENT ? PEER_GONE
+                                                                            : PEER_UNKNOWN;
     }
     const struct inet_diag_msg *msg = NLMSG_DATA(&answer.head);
     if (n < (ssize_t)NLMSG_LENGTH(sizeof *msg))
@@ -64,12 +66,16 @@ enum peer_state peerprobe(int fd)
 {
     struct sockaddr_storage local = {0}, peer = {0};
     socklen_t n = sizeof local, m = sizeof peer;
-    if (getsockname(fd, (struct sockaddr *)&local, &n) != 0 || getpeername(fd, (struct sockaddr *)&peer, &m) != 0 ||
-        local.ss_family != peer.ss_family || !is_loopback(&peer))
+    if (getsockname(fd, (struct sockaddr *)&local, &n) != 0 ||
+        getpeername(fd, (struct sockaddr *)&peer, &m) != 0 || local.ss_family != peer.ss_family ||
+        !is_loopback(&peer))
         return PEER_UNKNOWN;
-    struct request req = {
-        .head = {.nlmsg_len = sizeof req, .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
-        .diag = {.sdiag_family = (__u8)local.ss_family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0U}};
+    struct request req = {.head = {.nlmsg_len = sizeof req,
+                                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                                   .nlmsg_flags = NLM_F_REQUEST},
+                          .diag = {.sdiag_family = (__u8)local.ss_family,
+                                   .sdiag_protocol = IPPROTO_TCP,
+                                   .idiag_states = ~0U}};
     put_address(&peer, req.diag.id.idiag_src, &req.diag.id.idiag_sport);
     put_address(&local, req.diag.id.idiag_dst, &req.diag.id.idiag_dport);
     req.diag.id.idiag_cookie[0] = req.diag.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;

@@ -1,6 +1,6 @@
-/* Has the program at the other end of a local TCP connection really gone? A FIN alone does not tell a client that
- * left from one that only half-closed and still reads; the kernel knows whether the peer's socket still belongs to
- * a process (sock_diag(7), same network namespace). */
+/* Has the program at the other end of a local TCP connection really gone? A FIN alone does not tell
+ * a client that left from one that only half-closed and still reads; the kernel knows whether the
+ * peer's socket still belongs to a process (sock_diag(7), same network namespace). */
 #ifndef RETRYD_IO_NET_PEERPROBE_H
 #define RETRYD_IO_NET_PEERPROBE_H
 

@@ -1,8 +1,9 @@
-/* Budgets by upstream client: one quota per key, in a table that peers cannot grow (security requirement E8).
+/* Budgets by upstream client: one quota per key, in a table that peers cannot grow (security
+ * requirement E8).
  *
- * All-zero is a full budget, so an entry that owes nothing and serves nobody is as good as absent and its slot
- * is free for another key. When all candidate slots are busy, the key falls back to one of a few shared overflow
- * slots: never a refusal, never a fresh budget for invented keys. */
+ * All-zero is a full budget, so an entry that owes nothing and serves nobody is as good as absent
+ * and its slot is free for another key. When all candidate slots are busy, the key falls back to
+ * one of a few shared overflow slots: never a refusal, never a fresh budget for invented keys. */
 #ifndef RETRYD_IO_SHM_BUDGETS_H
 #define RETRYD_IO_SHM_BUDGETS_H
 
