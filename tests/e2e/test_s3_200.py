@@ -97,8 +97,8 @@ def test_the_callers_own_data_is_never_judged(origin, retryd, target):
 def test_hold_ends_after_its_time(origin, make_retryd):
     """Blanks for longer than the hold: the client gets what there is, and the right to retry is gone."""
     retryd = make_retryd(origin, limits={"hold_root_time": "400ms"})
-    body = " " * 20 + XML + INTERNAL
-    origin.answers(ok(body, chunk_bytes=1, chunk_delay_ms=60), ok(XML + DONE))
+    body = " " * 100 + XML + INTERNAL
+    origin.answers(ok(body, chunk_bytes=10, chunk_delay_ms=100), ok(XML + DONE))
     request = complete()
     wire = retryd.open(request.host)
     wire.send(request.bytes())
