@@ -228,16 +228,11 @@ static void look_for_reset(struct conn *c)
     bool unwatched = c->rd == SIDE_END || (c->paused && !c->unread && iobuf_len(&c->in) == 0);
     if (c->state != ST_OPEN || c->s.failure != NET_OK || !unwatched)
         return;
-    switch (stream_peek(&c->s)) {
-    case STREAM_BYTES:
+    enum stream_peek seen = stream_peek(&c->s);
+    if (seen == STREAM_BYTES)
         c->unread = true;
-        break;
-    case STREAM_DEAD:
+    else if (seen == STREAM_DEAD)
         give_up(c);
-        break;
-    default:
-        break;
-    }
 }
 
 /* --- writing --- */
@@ -449,8 +444,8 @@ void conn_start_tls(struct conn *c, SSL *ssl)
     stream_start_tls(&c->s, ssl, &c->in, &c->out);
     set_state(c, ST_HANDSHAKE);
     c->rd = SIDE_GO;
+    c->flushing = false; /* what was plain output is sent ahead of the handshake */
     c->eof = c->eof_told = c->poked = false;
-    c->flushing = false; /* the handshake sends it first */
     wake_if_due(c);
 }
 
