@@ -65,7 +65,7 @@ def main():
         def median(rows, key):
             return statistics.median(row[key] for row in rows)
 
-        print("%d s a run, median of %d; %d cores; POST of 56 bytes, answer of 2" % (seconds, ROUNDS, os.cpu_count()))
+        print("%d s a run, median of %d; %d cores; POST of 58 bytes, answer of 2" % (seconds, ROUNDS, os.cpu_count()))
         print("%11s %22s %9s %9s %9s %17s %17s" % ("connections", "", "requests/s", "p50 us", "p99 us",
                                                   "CPU us/request", "(origin's CPU)"))
         try:

@@ -99,7 +99,7 @@ static void *work(void *arg)
         "Authorization: AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20260101/us-east-1/"
         "dynamodb/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-target, Signature="
         "0123456789012345678901234567890123456789012345678901234567890123\r\n"
-        "Content-Length: 56\r\n\r\n"
+        "Content-Length: 58\r\n\r\n"
         "{\"TableName\": \"table\", \"Key\": {\"id\": {\"S\": \"0123456789\"}}}",
         task.host);
     int fd = open_tcp();

@@ -100,7 +100,9 @@ void loop_run(struct loop *l)
 {
     l->stopped = false;
     while (!l->stopped) {
-        int wait = l->deferred.n > 0 ? EVLOOP_NONBLOCK : EVLOOP_ONCE;
+        /* ONCE in both cases: NONBLOCK alone goes on for as long as sockets are ready, and under
+         * load that is for ever. */
+        int wait = l->deferred.n > 0 ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE;
         int rc = event_base_loop(l->base, wait | EVLOOP_NO_EXIT_ON_EMPTY);
         ASSERT(rc >= 0);
         l->turn++;

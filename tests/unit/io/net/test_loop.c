@@ -1,5 +1,6 @@
 /* The loop: timers, deferral, signals, the clock. */
 #include "net_test.h"
+#include <event2/event.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -69,6 +70,43 @@ START_TEST(test_deferred_chain_does_not_starve_timers)
     n.left = 1;
     loop_timer_fini(&n.timer);
     loop_free(l);
+}
+END_TEST
+
+/* A connection that is always ready, as all of them are under load: what was deferred runs all the
+ * same, between two of its callbacks, also when deferred functions defer. */
+static void on_always_ready(int fd, short what, void *arg)
+{
+    struct note *n = arg;
+    (void)fd, (void)what;
+    if (++n->left > 1000)
+        loop_stop(n->l); /* starved */
+}
+
+static void on_deferred_again(void *arg)
+{
+    struct note *n = arg;
+    write_down(n, 'd');
+    loop_defer(n->l, on_c_stops, n);
+}
+
+START_TEST(test_load_does_not_starve_what_was_deferred)
+{
+    struct loop *l = make_loop();
+    struct note n = {.l = l};
+    int p[2];
+    ck_assert_int_eq(pipe(p), 0);
+    ck_assert_int_eq(write(p[1], "x", 1), 1);
+    struct event *ev = loop_watch(l, p[0], EV_READ | EV_PERSIST, on_always_ready, &n);
+    ck_assert_int_eq(event_add(ev, NULL), 0);
+    loop_defer(l, on_deferred_again, &n);
+    run(l);
+    ck_assert_str_eq(n.text, "dc");
+    ck_assert_int_le(n.left, 3);
+    event_free(ev);
+    loop_free(l);
+    close(p[0]);
+    close(p[1]);
 }
 END_TEST
 
@@ -199,6 +237,7 @@ static TCase *tcase_loop(void)
 {
     TCase *tc = tcase_create("loop");
     tcase_set_timeout(tc, 30);
+    tcase_add_test(tc, test_load_does_not_starve_what_was_deferred);
     tcase_add_test(tc, test_deferred_in_order);
     tcase_add_test(tc, test_deferred_chain_does_not_starve_timers);
     tcase_add_test(tc, test_free_runs_what_was_deferred);
