@@ -24,7 +24,7 @@ CALENDAR = "timegm gmtime_r"
 ADDRESSES = "inet_pton inet_ntop"
 
 ALLOWED = set(" ".join([MEMORY, STRINGS, FORMAT, MATH, COMPILER, CALENDAR, ADDRESSES]).split())
-LIBRARIES = {"aws": ("json_", "jansson_", "XML_")}
+LIBRARIES = {"aws": ("json_", "jansson_", "XML_", "inflate", "crc32")}
 INSTRUMENTED = re.compile(r"^(__asan_|__ubsan_|__sanitizer_|__lsan_|__sancov|__gcov|__llvm_|_asan|__msan_)")
 FORTIFIED = re.compile(r"^__(mem|str|snprintf|vsnprintf)\w*_chk$")
 

@@ -1,7 +1,7 @@
 /* Response head and a prefix of its body to the AWS error code (spec 3; security requirement E10).
  *
- * JSON through jansson, XML through expat, by what the response looks like. CBOR and content
- * codings are readers of the same kind and have their row in the reader table. */
+ * JSON through jansson, XML through expat, CBOR by a scanner of our own, by what the response looks
+ * like; content codings are undone before, on a copy. */
 #ifndef RETRYD_CORE_AWS_ERRCODE_H
 #define RETRYD_CORE_AWS_ERRCODE_H
 
@@ -19,6 +19,14 @@ enum errcode_source {
     ERRCODE_CBOR,
 };
 
+/* The reader that a response calls for: its wire protocol, as far as it shows. */
+enum errcode_format {
+    ERRCODE_FORMAT_NONE, /* headers only */
+    ERRCODE_FORMAT_CBOR,
+    ERRCODE_FORMAT_JSON,
+    ERRCODE_FORMAT_XML,
+};
+
 enum xml_root {
     XML_ROOT_NONE, /* not XML, or incomplete before a root */
     XML_ROOT_ERROR,
@@ -28,10 +36,13 @@ enum xml_root {
 struct errcode {
     struct slice code; /* on the arena; empty: none */
     enum errcode_source source;
+    enum errcode_format format;
+    bool parsed; /* the body is what the format says, as far as it is there */
 };
 
-/* body: what is held of it (at most ERRCODE_BODY_MAX is looked at); whole: that is all of it.
- * has_body false for HEAD, 204, 304: headers only. */
+/* body: what is held of it, as transferred (at most ERRCODE_BODY_MAX is looked at, and at most
+ * CODING_OUT_MAX of what it decodes to); whole: that is all of it. has_body false for HEAD, 204,
+ * 304: headers only. */
 void errcode_read(const struct http_resp *resp, struct slice body, bool whole, bool has_body,
                   struct arena *a, struct errcode *out);
 
@@ -55,5 +66,6 @@ enum aws_wire {
 struct aws_target;
 enum aws_wire aws_wire_of(const struct http_req *req, const struct aws_target *t);
 const char *errcode_source_name(enum errcode_source s);
+const char *errcode_format_name(enum errcode_format f);
 
 #endif

@@ -4,7 +4,8 @@
  * with its last value in both.
  *
  * Bounds: the nesting is counted before either sees the body, so neither recurses on what a peer
- * sends; the body is bounded by the caller, the code by ERRCODE_MAX. */
+ * sends; jansson's document is many times its text, so a body that decoded to more than
+ * ERRCODE_BODY_MAX is read as a prefix; the code is bounded by ERRCODE_MAX. */
 #include "core/aws/errjson.h"
 
 #include <jansson.h>
@@ -46,7 +47,8 @@ static bool take_value(const json_t *value, enum errcode_source source, struct a
 static void read_whole(struct slice body, struct arena *a, struct errcode *out)
 {
     json_t *root = json_loadb(body.p, body.n, LOAD_FLAGS, NULL);
-    for (size_t i = 0; json_is_object(root) && i < ARRAY_LEN(members); i++) {
+    out->parsed = json_is_object(root);
+    for (size_t i = 0; out->parsed && i < ARRAY_LEN(members); i++) {
         if (take_value(json_object_get(root, members[i].name), members[i].source, a, out))
             break;
     }
@@ -131,37 +133,37 @@ static size_t find_member(struct slice key)
 }
 
 /* Collects the values of our members as written; an empty slice for a member that is absent or no
- * string. Stops where the prefix ends or stops looking like an object. */
-static void scan_members(struct slice s, struct slice raw[ARRAY_LEN(members)])
+ * string. Stops where the prefix ends or stops looking like an object. False: it is none. */
+static bool scan_members(struct slice s, struct slice raw[ARRAY_LEN(members)])
 {
     size_t i = skip_blank(s, 0);
     if (i == s.n || s.p[i] != '{')
-        return;
+        return false;
     for (;;) {
         size_t key = skip_blank(s, i + 1);
         if (key >= s.n || s.p[key] != '"')
-            return;
+            return true;
         size_t key_end = string_end(s, key);
         size_t colon = skip_blank(s, key_end);
         if (colon >= s.n || s.p[colon] != ':')
-            return;
+            return true;
         size_t value = skip_blank(s, colon + 1);
         size_t end = value_end(s, value);
         if (end > s.n)
-            return;
+            return true;
         size_t m = find_member(slice_of(s.p + key, key_end - key));
         if (m < ARRAY_LEN(members))
             raw[m] = s.p[value] == '"' ? slice_of(s.p + value, end - value) : SLICE_NONE;
         i = skip_blank(s, end);
         if (i >= s.n || s.p[i] != ',')
-            return;
+            return true;
     }
 }
 
 static void read_prefix(struct slice body, struct arena *a, struct errcode *out)
 {
     struct slice raw[ARRAY_LEN(members)] = {SLICE_NONE};
-    scan_members(body, raw);
+    out->parsed = scan_members(body, raw);
     for (size_t m = 0; m < ARRAY_LEN(members); m++) {
         if (raw[m].n == 0)
             continue;
@@ -177,7 +179,7 @@ void errjson_read(struct slice body, bool whole, struct arena *a, struct errcode
 {
     if (body.n == 0 || !depth_ok(body))
         return;
-    if (whole)
+    if (whole && body.n <= ERRCODE_BODY_MAX)
         read_whole(body, a, out);
     else
         read_prefix(body, a, out);

@@ -154,8 +154,9 @@ void errxml_read(struct slice body, struct arena *a, struct errcode *out)
     struct walk w = {.parser = XML_ParserCreateNS(NULL, NAME_SEPARATOR), .code_only = true};
     if (!w.parser)
         return;
-    walk_body(&w, body);
+    bool well_formed = walk_body(&w, body) || (w.stopped && !w.refused);
     XML_ParserFree(w.parser);
+    out->parsed = well_formed && w.root != XML_ROOT_NONE;
     struct slice code = trim(slice_of(w.text, w.n));
     if (w.found && errcode_allowed(code)) {
         out->code = arena_copy(a, code);
