@@ -170,6 +170,7 @@ static bool read_given(json_t *j, struct arena *a, struct given *g, struct err *
     if (!target_of(service, operation, a, &target, why))
         return false;
     g->policy = aws_policy(&target);
+    g->policy.crc32 = RETRY_CRC32_SUCCESS;
 
     json_int_t n = g->policy.max_attempts, ms = g->policy.max_backoff_ns / NS_PER_MS;
     json_int_t size = g->policy.quota_capacity;

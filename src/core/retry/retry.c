@@ -32,6 +32,7 @@ const char *retry_failure_name(enum retry_failure f)
         [RETRY_FAIL_READ_TIMEOUT] = "read_timeout",
         [RETRY_FAIL_MALFORMED] = "malformed",
         [RETRY_FAIL_TRUNCATED] = "truncated_body",
+        [RETRY_FAIL_BODY_RESET] = "reset_mid_body",
         [RETRY_FAIL_CHECKSUM] = "checksum",
         [RETRY_FAIL_OVERLOAD] = "overload",
     };
@@ -43,14 +44,21 @@ const char *retry_rule_name(enum retry_rule r)
 {
     static const char *const names[] = {
         [RETRY_RULE_NONE] = "none",
+        [RETRY_RULE_SUCCESS] = "success",
+        [RETRY_RULE_REFUSED] = "refused",
+        [RETRY_RULE_OVERRIDE] = "override",
         [RETRY_RULE_THROTTLING_CODE] = "throttling_code",
         [RETRY_RULE_STATUS_429] = "status_429",
-        [RETRY_RULE_TRANSIENT_CODE] = "transient_code",
+        [RETRY_RULE_CODE] = "code",
         [RETRY_RULE_SERVICE_CODE] = "service_code",
         [RETRY_RULE_MODELED] = "modeled",
-        [RETRY_RULE_STATUS_5XX] = "status_5xx",
+        [RETRY_RULE_THROTTLING_WORD] = "throttling_word",
+        [RETRY_RULE_OTHER_CODE] = "other_code",
+        [RETRY_RULE_SOCKET_MESSAGE] = "socket_message",
         [RETRY_RULE_TRANSPORT] = "transport",
-        [RETRY_RULE_SUCCESS] = "success",
+        [RETRY_RULE_STATUS] = "status",
+        [RETRY_RULE_BODY_STATUS] = "body_status",
+        [RETRY_RULE_CLOCK_SKEW] = "clock_skew",
     };
     ASSERT((size_t)r < ARRAY_LEN(names));
     return names[r];

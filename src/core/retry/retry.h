@@ -31,38 +31,69 @@ enum retry_failure {
     RETRY_FAIL_CLOSED,       /* closed before the head was complete */
     RETRY_FAIL_READ_TIMEOUT, /* no head, or body stalled, in time */
     RETRY_FAIL_MALFORMED,    /* not HTTP */
-    RETRY_FAIL_TRUNCATED,    /* body cut short */
+    RETRY_FAIL_TRUNCATED,    /* body cut short: closed before its end */
+    RETRY_FAIL_BODY_RESET,   /* connection reset within the body */
     RETRY_FAIL_CHECKSUM,     /* x-amz-crc32 does not fit (spec 13.4) */
     RETRY_FAIL_OVERLOAD,     /* no connection to be had within our own limits: final */
     RETRY_FAIL_COUNT,
+};
+
+/* What a response had for a body where no error code was found in it. */
+enum retry_body {
+    RETRY_BODY_EMPTY,
+    RETRY_BODY_JSON, /* a JSON object */
+    RETRY_BODY_OTHER,
+};
+
+/* Retry-After, when there was one line of it and that was valid. */
+enum retry_http_after {
+    RETRY_HTTP_AFTER_NONE,
+    RETRY_HTTP_AFTER_SECONDS,
+    RETRY_HTTP_AFTER_DATE,
 };
 
 struct retry_outcome {
     enum retry_failure failure;
     unsigned status;        /* of the response; 0 with a failure before the head */
     struct slice code;      /* AWS error code, cleaned; empty: none */
+    enum retry_body body;   /* matters without code */
     bool error_in_200;      /* S3: status 200 with root Error: counts as status 500 (spec 3.6) */
+    bool socket_message;    /* body has RETRY_SOCKET_MESSAGE; looked for with that rule only */
     bool has_retry_after;   /* x-amz-retry-after was present once and valid */
     int64_t retry_after_ns; /* its value */
+    enum retry_http_after http_after;
+    int64_t http_after_ns; /* from now; a date in the past: 0 */
+    int64_t date_skew_ns;  /* |Date of the response - our clock|; 0 also when unknown */
 };
 
-/* Which rule decided, for logs and `explain` (spec 2.1). */
+/* How S3 says that a request body came too slowly (legacy-modes 5). */
+#define RETRY_SOCKET_MESSAGE "Your socket connection to the server"
+
+/* The rules of classification (spec 2.1, legacy-modes): which one decided, for logs and `explain`,
+ * and, in a policy, which ones are asked in which order. */
 enum retry_rule {
-    RETRY_RULE_NONE,
-    RETRY_RULE_THROTTLING_CODE,
+    RETRY_RULE_NONE,            /* none matched; ends an order */
+    RETRY_RULE_SUCCESS,         /* a 2xx without an error in it */
+    RETRY_RULE_REFUSED,         /* retryd itself refused to connect: final in every strategy */
+    RETRY_RULE_OVERRIDE,        /* the user's */
+    RETRY_RULE_THROTTLING_CODE, /* general list, throttling rows */
     RETRY_RULE_STATUS_429,
-    RETRY_RULE_TRANSIENT_CODE,
+    RETRY_RULE_CODE, /* general list, any row */
     RETRY_RULE_SERVICE_CODE,
     RETRY_RULE_MODELED,
-    RETRY_RULE_STATUS_5XX,
-    RETRY_RULE_TRANSPORT,
-    RETRY_RULE_SUCCESS,
+    RETRY_RULE_THROTTLING_WORD, /* code contains "throttl", in any letter case */
+    RETRY_RULE_OTHER_CODE,      /* there is a code, and no rule before knew it: final */
+    RETRY_RULE_SOCKET_MESSAGE,
+    RETRY_RULE_TRANSPORT, /* a transport failure: transient or final, as the policy lists it */
+    RETRY_RULE_STATUS,
+    RETRY_RULE_BODY_STATUS,
+    RETRY_RULE_CLOCK_SKEW,
 };
 
 /* One request's bookkeeping. All-zero is a new request. */
 struct retry_run {
     unsigned attempts;  /* attempts judged so far */
-    unsigned last_cost; /* tokens the last retry took */
+    unsigned last_cost; /* tokens the last retry took: what a success gives back */
     int64_t waited_ns;  /* sum of waits of this exchange */
 };
 

@@ -28,12 +28,76 @@ static enum verdict_why stop_before_delay(const struct retry_policy *p, const st
 }
 
 static int64_t draw_delay_ns(const struct retry_policy *p, const struct retry_run *run,
-                             const struct retry_outcome *o, enum retry_class class,
+                             const struct retry_outcome *o, const struct verdict *v,
                              struct rng_source rng)
 {
+    if (v->rule == RETRY_RULE_CLOCK_SKEW && p->skew->at_once)
+        return 0;
     double r = rng.unit(rng.state);
-    return backoff_directed_ns(p, o, backoff_ns(p, class, run->attempts - 1, r));
+    return backoff_directed_ns(p, o, backoff_ns(p, v->class, run->attempts - 1, r));
 }
+
+static bool is_timeout(enum retry_failure f)
+{
+    return f == RETRY_FAIL_CONNECT_TIMEOUT || f == RETRY_FAIL_TLS_TIMEOUT ||
+           f == RETRY_FAIL_READ_TIMEOUT;
+}
+
+static unsigned cost_of(const struct retry_policy *p, const struct retry_outcome *o,
+                        enum retry_class class)
+{
+    if (class == RETRY_THROTTLING)
+        return p->cost_throttling;
+    return is_timeout(o->failure) ? p->cost_timeout : p->cost_transient;
+}
+
+/* --- the styles of quota --- */
+
+static bool has_quota(const struct retry_policy *p)
+{
+    return p->mode != RETRY_MODE_OFF && p->quota != RETRY_QUOTA_NONE;
+}
+
+static unsigned tokens(const struct retry_policy *p, const struct budget *budget)
+{
+    return has_quota(p) ? budget->ops->tokens(budget, p->quota_capacity) : 0;
+}
+
+static bool pay(const struct retry_policy *p, struct retry_run *run, unsigned cost,
+                struct budget *budget)
+{
+    if (!has_quota(p))
+        return true;
+    if (!budget->ops->spend(budget, cost, p->quota_capacity))
+        return false;
+    /* The first generation of Java remembers for good that a request took something. */
+    if (cost > 0 || p->quota != RETRY_QUOTA_JAVA_V1)
+        run->last_cost = cost;
+    return true;
+}
+
+/* What the end of a request gives back. JAVA_V1 takes its tokens before it asks whether a retry is
+ * possible at all, and gives them back if not; both at once are no change. What is left of that
+ * order: a throttled attempt takes nothing, yet gives back what an earlier one took
+ * (legacy-modes 8). */
+static void settle(const struct retry_policy *p, const struct retry_run *run,
+                   const struct verdict *v, struct budget *budget)
+{
+    unsigned gain = 0;
+    if (!has_quota(p))
+        return;
+    if (v->class == RETRY_SUCCESS)
+        gain = run->attempts == 1 ||
+                       (p->quota != RETRY_QUOTA_STANDARD && run->last_cost < p->gain_first)
+                   ? p->gain_first
+                   : run->last_cost;
+    else if (p->quota == RETRY_QUOTA_JAVA_V1 && v->class == RETRY_THROTTLING)
+        gain = run->last_cost;
+    if (gain > 0)
+        budget->ops->refund(budget, gain);
+}
+
+/* --- the loop --- */
 
 static void decide(const struct retry_policy *p, struct retry_run *run,
                    const struct retry_outcome *o, const struct verdict_limits *limits,
@@ -44,7 +108,7 @@ static void decide(const struct retry_policy *p, struct retry_run *run,
     if (out->why != VERDICT_WILL_RETRY)
         return;
 
-    int64_t delay_ns = draw_delay_ns(p, run, o, out->class, rng);
+    int64_t delay_ns = draw_delay_ns(p, run, o, out, rng);
     if (delay_ns > limits->max_delay_ns) {
         out->why = VERDICT_DEADLINE;
         return;
@@ -53,10 +117,10 @@ static void decide(const struct retry_policy *p, struct retry_run *run,
         out->why = VERDICT_OVERLOAD;
         return;
     }
-    unsigned cost = out->class == RETRY_THROTTLING ? p->cost_throttling : p->cost_transient;
-    if (budget->ops->spend(budget, cost, p->quota_capacity)) {
+    unsigned cost = cost_of(p, o, out->class);
+    if (pay(p, run, cost, budget)) {
         out->what = VERDICT_RETRY;
-        out->cost = run->last_cost = cost;
+        out->cost = has_quota(p) ? cost : 0;
     } else {
         out->why = VERDICT_QUOTA;
         if (!p->long_poll)
@@ -64,7 +128,7 @@ static void decide(const struct retry_policy *p, struct retry_run *run,
         out->what = VERDICT_PENALTY;
     }
     out->delay_ns = delay_ns;
-    run->waited_ns += delay_ns;
+    run->waited_ns = delay_ns < INT64_MAX - run->waited_ns ? run->waited_ns + delay_ns : INT64_MAX;
 }
 
 void verdict_after(const struct retry_policy *p, struct retry_run *run,
@@ -74,16 +138,11 @@ void verdict_after(const struct retry_policy *p, struct retry_run *run,
     *out = (struct verdict){0};
     out->class = classify(p, o, &out->rule);
     run->attempts++;
-    if (p->mode == RETRY_MODE_OFF) {
-        out->what = VERDICT_DELIVER;
-        out->why = stop_before_delay(p, run, limits, out->class);
-        return;
-    }
-    out->tokens_before = budget->ops->tokens(budget, p->quota_capacity);
-    if (out->class == RETRY_SUCCESS)
-        budget->ops->refund(budget, run->attempts == 1 ? p->gain_first : run->last_cost);
+    out->tokens_before = tokens(p, budget);
     decide(p, run, o, limits, budget, rng, out);
-    out->tokens_after = budget->ops->tokens(budget, p->quota_capacity);
+    if (out->what == VERDICT_DELIVER)
+        settle(p, run, out, budget);
+    out->tokens_after = tokens(p, budget);
 }
 
 const char *verdict_why_name(enum verdict_why w)

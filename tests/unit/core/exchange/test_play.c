@@ -90,6 +90,7 @@ static void play_init(struct play *p, const char *name)
     static const struct retry_code codes[] = {{{"SlowDown", 8}, RETRY_THROTTLING}};
     *p = (struct play){.name = name, .policy = retry_policy_standard_21, .max_delay_ns = INT64_MAX};
     p->policy.codes = (struct retry_codes){codes, 1};
+    p->policy.crc32 = RETRY_CRC32_SUCCESS;
     membudget_init(&p->budget);
     play_ops = *p->budget.base.ops;
     play_ops.admit = play_admit;

@@ -108,7 +108,7 @@ START_TEST(the_server_is_clamped)
     ck_assert_int_eq(directed_ms(p, 10000, 50), 5050);
     ck_assert_int_eq(directed_ms(p, 30000, 20000), 25000);
     ck_assert_int_eq(directed_ms(p, 1500, 0), 1500);
-    p.honour_retry_after = false;
+    p.retry_after = RETRY_AFTER_NONE;
     ck_assert_int_eq(directed_ms(p, 1500, 50), 50);
 
     p = standard();

@@ -18,6 +18,7 @@ static struct retry_policy with_tables(void)
     struct retry_policy p = retry_policy_standard_21;
     p.codes = (struct retry_codes){general, ARRAY_LEN(general)};
     p.service_codes = (struct retry_codes){service, ARRAY_LEN(service)};
+    p.crc32 = RETRY_CRC32_ANY;
     return p;
 }
 
@@ -34,22 +35,22 @@ static const struct {
     {0, 299, "", false, RETRY_SUCCESS, RETRY_RULE_SUCCESS},
     {0, 200, "SlowDown", false, RETRY_SUCCESS, RETRY_RULE_SUCCESS},
     {0, 200, "SlowDown", true, RETRY_THROTTLING, RETRY_RULE_THROTTLING_CODE},
-    {0, 200, "Whatever", true, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
-    {0, 200, "", true, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
+    {0, 200, "Whatever", true, RETRY_TRANSIENT, RETRY_RULE_STATUS},
+    {0, 200, "", true, RETRY_TRANSIENT, RETRY_RULE_STATUS},
     {0, 503, "SlowDown", false, RETRY_THROTTLING, RETRY_RULE_THROTTLING_CODE},
     {0, 400, "SlowDown", false, RETRY_THROTTLING, RETRY_RULE_THROTTLING_CODE},
     {0, 302, "SlowDown", false, RETRY_THROTTLING, RETRY_RULE_THROTTLING_CODE},
     {0, 400, "slowdown", false, RETRY_FINAL, RETRY_RULE_NONE},
     {0, 429, "", false, RETRY_THROTTLING, RETRY_RULE_STATUS_429},
     {0, 429, "RequestTimeout", false, RETRY_THROTTLING, RETRY_RULE_STATUS_429},
-    {0, 400, "RequestTimeout", false, RETRY_TRANSIENT, RETRY_RULE_TRANSIENT_CODE},
-    {0, 500, "RequestTimeout", false, RETRY_TRANSIENT, RETRY_RULE_TRANSIENT_CODE},
+    {0, 400, "RequestTimeout", false, RETRY_TRANSIENT, RETRY_RULE_CODE},
+    {0, 500, "RequestTimeout", false, RETRY_TRANSIENT, RETRY_RULE_CODE},
     {0, 404, "InternalError", false, RETRY_TRANSIENT, RETRY_RULE_SERVICE_CODE},
-    {0, 500, "ValidationException", false, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
-    {0, 500, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
-    {0, 502, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
-    {0, 503, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
-    {0, 504, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS_5XX},
+    {0, 500, "ValidationException", false, RETRY_TRANSIENT, RETRY_RULE_STATUS},
+    {0, 500, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS},
+    {0, 502, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS},
+    {0, 503, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS},
+    {0, 504, "", false, RETRY_TRANSIENT, RETRY_RULE_STATUS},
     {0, 501, "", false, RETRY_FINAL, RETRY_RULE_NONE},
     {0, 505, "", false, RETRY_FINAL, RETRY_RULE_NONE},
     {0, 507, "", false, RETRY_FINAL, RETRY_RULE_NONE},
@@ -90,7 +91,8 @@ START_TEST(transport_failures)
             f == RETRY_FAIL_CERTIFICATE || f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD;
         enum retry_rule rule;
         ck_assert_int_eq(classify(&p, &o, &rule), final ? RETRY_FINAL : RETRY_TRANSIENT);
-        ck_assert_int_eq(rule, RETRY_RULE_TRANSPORT);
+        bool refused = f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD;
+        ck_assert_int_eq(rule, refused ? RETRY_RULE_REFUSED : RETRY_RULE_TRANSPORT);
     }
 }
 END_TEST

@@ -17,7 +17,7 @@ START_TEST(numbers_of_21)
     ck_assert_uint_eq(p->cost_transient, 14);
     ck_assert_uint_eq(p->cost_throttling, 5);
     ck_assert_uint_eq(p->gain_first, 1);
-    ck_assert(p->honour_retry_after);
+    ck_assert_int_eq(p->retry_after, RETRY_AFTER_AMZ_MS);
     ck_assert(p->retry_429);
     ck_assert(!p->long_poll);
     ck_assert_uint_eq(p->codes.n, 0);

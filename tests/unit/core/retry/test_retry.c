@@ -28,7 +28,7 @@ END_TEST
 
 START_TEST(rule_names_are_distinct)
 {
-    for (int i = RETRY_RULE_NONE; i <= RETRY_RULE_SUCCESS; i++)
+    for (int i = RETRY_RULE_NONE; i <= RETRY_RULE_CLOCK_SKEW; i++)
         for (int j = RETRY_RULE_NONE; j < i; j++)
             ck_assert_str_ne(retry_rule_name((enum retry_rule)i),
                              retry_rule_name((enum retry_rule)j));
