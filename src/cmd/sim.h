@@ -5,7 +5,7 @@
 #ifndef RETRYD_CMD_SIM_H
 #define RETRYD_CMD_SIM_H
 
-#include "core/aws/aws.h"
+#include "core/aws/outcome.h"
 #include "core/base/attr.h"
 #include "core/base/err.h"
 #include <jansson.h>
@@ -46,7 +46,8 @@ bool sim_headers(json_t *object, struct header_list *out, struct arena *a, struc
 
 /* What the daemon makes of a response: holds, reads the code, looks into the 200s of S3. */
 void sim_outcome(const struct http_resp *resp, enum http_method method, struct slice body,
-                 const struct aws_target *target, struct arena *a, struct retry_outcome *out);
+                 const struct aws_target *target, const struct aws_options *options,
+                 struct arena *a, struct aws_reading *out);
 
 /* x-amz-retry-after of a response: one line, and valid, or none (retry-semantics 6). */
 void sim_retry_after(const struct header_list *fields, struct retry_outcome *out);

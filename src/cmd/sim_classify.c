@@ -1,8 +1,6 @@
 /* Format retryd-classify-vectors/1: one request and one response in, error code and class out,
- * through the same identification, reading and classification as in the daemon.
- *
- * What is not built is a row of `missing`, found by what a vector contains; a feature that gets
- * built loses its row here and nothing else. */
+ * through the same identification, reading and classification as in the daemon. What is optional is
+ * on for vectors of level "extended", off for the others. */
 #include "cmd/sim.h"
 
 #include "core/retry/classify.h"
@@ -15,6 +13,7 @@ struct exchange {
     const char *code; /* expected; NULL: none */
     const char *class;
     struct aws_target target;
+    struct aws_options options;
     struct retry_policy policy;
 };
 
@@ -118,77 +117,18 @@ static bool read_expected(json_t *j, struct exchange *x, struct err *why)
     return true;
 }
 
-/* --- what is not built --- */
-
-static bool has_cbor(const struct exchange *x)
-{
-    return header_has(&x->resp.fields, SLICE("smithy-protocol")) ||
-           slice_has_nocase(header_get(&x->resp.fields, SLICE("content-type")), SLICE("cbor"));
-}
-
-static bool has_coding(const struct exchange *x)
-{
-    struct slice coding = header_get(&x->resp.fields, SLICE("content-encoding"));
-    return coding.n > 0 && !slice_eq_nocase(coding, SLICE("identity"));
-}
-
-static bool has_query_error(const struct exchange *x)
-{
-    return header_has(&x->resp.fields, SLICE("x-amzn-query-error"));
-}
-
-/* A code makes the response retryable that no table lists, under a status that does not. */
-static bool is_modeled(const struct exchange *x)
-{
-    struct retry_outcome o = {.status = x->resp.status, .code = slice_str(x->code)};
-    enum retry_rule rule;
-    bool retryable = strcmp(x->class, retry_class_name(RETRY_TRANSIENT)) == 0 ||
-                     strcmp(x->class, retry_class_name(RETRY_THROTTLING)) == 0;
-    return retryable && x->code && x->resp.status >= 300 &&
-           classify(&x->policy, &o, &rule) == RETRY_FINAL;
-}
-
-static const struct {
-    const char *feature;
-    bool extended_only;
-    bool (*needed)(const struct exchange *x);
-} missing[] = {
-    {"CBOR error bodies", false, has_cbor},
-    {"content codings of error bodies", false, has_coding},
-    {"x-amzn-query-error", false, has_query_error},
-    {"modeled errors", true, is_modeled},
-};
-
-static bool is_extended(json_t *vector)
-{
-    const char *level = json_string_value(json_object_get(vector, "level"));
-    return level && strcmp(level, "extended") == 0;
-}
-
-static bool needs_missing(json_t *vector, const struct exchange *x, struct err *why)
-{
-    for (size_t i = 0; i < ARRAY_LEN(missing); i++) {
-        if (missing[i].extended_only && !is_extended(vector))
-            continue;
-        if (missing[i].needed(x)) {
-            err_set(why, "needs %s", missing[i].feature);
-            return true;
-        }
-    }
-    return false;
-}
-
 /* --- a vector --- */
 
 static enum sim_result compare(const struct exchange *x, struct arena *a, struct err *why)
 {
-    struct retry_outcome o;
+    struct aws_reading reading;
+    const struct retry_outcome *o = &reading.outcome;
     enum retry_rule rule;
-    sim_outcome(&x->resp, x->req.method_id, x->body, &x->target, a, &o);
-    const char *class = retry_class_name(classify(&x->policy, &o, &rule));
-    if (!slice_eq(o.code, slice_str(x->code)))
+    sim_outcome(&x->resp, x->req.method_id, x->body, &x->target, &x->options, a, &reading);
+    const char *class = retry_class_name(classify(&x->policy, o, &rule));
+    if (!slice_eq(o->code, slice_str(x->code)))
         err_set(why, "step 1, code, expected %s, got %.*s", x->code ? x->code : "none",
-                SLICE_FMT(o.code.n ? o.code : SLICE("none")));
+                SLICE_FMT(o->code.n ? o->code : SLICE("none")));
     else if (strcmp(class, x->class) != 0)
         err_set(why, "step 1, class, expected %s, got %s", x->class, class);
     else
@@ -196,18 +136,29 @@ static enum sim_result compare(const struct exchange *x, struct arena *a, struct
     return SIM_FAIL;
 }
 
+static void set_options(struct exchange *x, bool on)
+{
+    x->options = (struct aws_options){.modeled_errors = on, .s3_more = on, .crc32 = on};
+    if (on) {
+        x->policy.modeled_codes = aws_modeled_codes(&x->target);
+        x->policy.crc32 = RETRY_CRC32_SUCCESS;
+    }
+}
+
 static enum sim_result run(json_t *vector, struct arena *a, struct err *why)
 {
     struct exchange x = {.class = NULL};
+    const char *level = "core";
     json_t *request, *response, *expected;
-    if (!sim_unpack(vector, "vector", why, "{s:o, s:o, s:o}", "request", &request, "response",
-                    &response, "expected", &expected) ||
+    if (!sim_unpack(vector, "vector", why, "{s?s, s:o, s:o, s:o}", "level", &level, "request",
+                    &request, "response", &response, "expected", &expected) ||
         !read_request(request, a, &x, why) || !read_response(response, a, &x, why) ||
         !read_expected(expected, &x, why))
         return SIM_BAD;
     aws_identify(&x.req, x.host, x.path, x.req_body, a, &x.target);
     x.policy = aws_policy(&x.target);
-    return needs_missing(vector, &x, why) ? SIM_SKIP : compare(&x, a, why);
+    set_options(&x, strcmp(level, "extended") == 0);
+    return compare(&x, a, why);
 }
 
 static bool accepts(json_t *file, struct err *why)

@@ -11,6 +11,7 @@
 enum aws_quirk {
     AWS_QUIRK_DYNAMODB = 1 << 0, /* 25 ms transient base, 4 attempts unless configured */
     AWS_QUIRK_S3 = 1 << 1,       /* 200 with an error body; XML bodies */
+    AWS_QUIRK_CRC32 = 1 << 2,    /* x-amz-crc32 on responses (spec 13.4) */
 };
 
 struct aws_service {
@@ -36,6 +37,15 @@ struct aws_target {
     bool presigned;
     bool long_poll;    /* spec 8 */
     bool error_in_200; /* spec 3.6: the three S3 operations */
+    bool xml_in_200;   /* spec 3.6, the option: other S3 operations that answer in XML */
+};
+
+/* What of the AWS knowledge is optional. */
+struct aws_options {
+    bool modeled_errors; /* aws_modeled_codes() in the policy (spec 2.5) */
+    bool s3_more;        /* the operations of xml_in_200 are read like those of error_in_200 */
+    bool crc32;          /* x-amz-crc32 is checked (spec 13.4) */
+    bool socket_message; /* RETRY_SOCKET_MESSAGE is looked for */
 };
 
 /* Host under a suffix of an AWS partition, on label boundaries (evilamazonaws.com is not). */
@@ -57,5 +67,8 @@ const struct aws_service *aws_service_by_name(struct slice name);
 /* Standard mode 2.1 for this target, before settings: base delays, attempts, code tables,
  * long_poll. */
 struct retry_policy aws_policy(const struct aws_target *t);
+/* Errors retryable by the service's model (spec 2.5): for modeled_codes of a policy, where the
+ * option is on. */
+struct retry_codes aws_modeled_codes(const struct aws_target *t);
 
 #endif

@@ -18,7 +18,10 @@ enum s3_level {
     S3_OBJECT,
 };
 
-enum { OP_ERROR_IN_200 = 1 };
+enum {
+    OP_ERROR_IN_200 = 1 << 0,
+    OP_XML_IN_200 = 1 << 1,
+};
 
 struct service_text {
     struct slice service, text;
@@ -224,6 +227,7 @@ void operation_read(const struct http_req *req, const struct operation_source *f
         if (op) {
             t->operation = op->name;
             t->error_in_200 = op->flags & OP_ERROR_IN_200;
+            t->xml_in_200 = op->flags & OP_XML_IN_200;
         }
         return;
     }

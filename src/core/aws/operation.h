@@ -11,7 +11,8 @@ struct operation_source {
     bool bucket_in_host;      /* S3 virtual-host style */
 };
 
-/* Fills operation, long_poll and error_in_200 of a target whose service is known (or NULL). */
+/* Fills operation, long_poll, error_in_200 and xml_in_200 of a target whose service is known (or
+ * NULL). */
 void operation_read(const struct http_req *req, const struct operation_source *from,
                     struct arena *a, struct aws_target *t);
 

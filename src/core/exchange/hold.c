@@ -1,9 +1,11 @@
-/* Which responses are held back, and how much of them (retry-semantics 3.1, 3.5, 3.6; architecture
- * 14).
+/* Which responses are held back, and how much of them (retry-semantics 3.1, 3.5, 3.6,
+ * 13.4; architecture 14).
  *
  * A code can sit in the body of anything that is not a success, redirects included (S3 answers 301
  * and 307 with an Error document). Successes are the caller's data: held only where a row of the
- * service says that a 200 may be an error, or where they are small enough to be held whole. */
+ * service says that a 200 may be an error, or where they are small enough to be held whole. Whether
+ * one without Content-Length is small shows in time: held for a checksum, it flows from the bound
+ * on, and the checksum is given up. */
 #include "core/exchange/hold.h"
 
 static const struct hold hold_none = {HOLD_NONE, 0, 0};
@@ -30,7 +32,7 @@ static struct hold hold_of(enum hold_kind kind, uint64_t bytes, int64_t time_ns)
 }
 
 struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool is_aws,
-                        bool error_in_200, bool may_retry, const struct hold_limits *limits)
+                        unsigned doubts, bool may_retry, const struct hold_limits *limits)
 {
     if (!has_body(resp, method) || is_event_stream(resp))
         return hold_none;
@@ -38,9 +40,13 @@ struct hold hold_decide(const struct http_resp *resp, enum http_method method, b
         return hold_of(HOLD_ERROR, limits->error_bytes, 0);
     if (!may_retry)
         return hold_none;
-    if (error_in_200 && resp->status == 200)
+    if ((doubts & HOLD_DOUBT_ROOT) && resp->status == 200)
         return hold_of(HOLD_ROOT, limits->root_bytes, limits->root_ns);
-    if (is_aws && resp->framing == HTTP_BODY_LENGTH && resp->content_length <= limits->small_bytes)
-        return hold_of(HOLD_SMALL, resp->content_length, 0);
-    return hold_none;
+    if (resp->framing != HTTP_BODY_LENGTH)
+        return doubts & HOLD_DOUBT_CHECKSUM ? hold_of(HOLD_SMALL, limits->small_bytes, 0)
+                                            : hold_none;
+    bool wanted = is_aws || (doubts & HOLD_DOUBT_CHECKSUM);
+    return wanted && resp->content_length <= limits->small_bytes
+               ? hold_of(HOLD_SMALL, resp->content_length, 0)
+               : hold_none;
 }

@@ -7,10 +7,16 @@
 
 enum hold_kind {
     HOLD_NONE,  /* deliver from the head on */
-    HOLD_SMALL, /* a small 2xx with Content-Length: until whole, so that a cut body is retried */
+    HOLD_SMALL, /* a small 2xx: until whole, so that a cut or damaged body is retried */
     HOLD_ERROR, /* not 2xx: up to the bound, for its code */
     HOLD_ROOT, /* an S3 200 that may be an error: until the root element is known to be no Error, or
                   the document is whole; bounded in bytes and time */
+};
+
+/* Why a 200 of this request may be no success after all. */
+enum hold_doubt {
+    HOLD_DOUBT_ROOT = 1 << 0,     /* its root element may be Error (spec 3.6) */
+    HOLD_DOUBT_CHECKSUM = 1 << 1, /* a checksum of its body stands in the head (spec 13.4) */
 };
 
 struct hold_limits {
@@ -26,10 +32,10 @@ struct hold {
     int64_t time_ns; /* 0: no bound of its own */
 };
 
-/* is_aws: an AWS host that retryd intercepts; error_in_200: one of the operations of spec 3.6.
- * may_retry false (retries off, not replayable, attempts used up): an error still needs its code
- * for the limiter and the log, but nothing else is held. */
+/* is_aws: an AWS host that retryd intercepts; doubts: set of enum hold_doubt. may_retry false
+ * (retries off, not replayable, attempts used up): an error still needs its code for the limiter
+ * and the log, but nothing else is held. */
 struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool is_aws,
-                        bool error_in_200, bool may_retry, const struct hold_limits *limits);
+                        unsigned doubts, bool may_retry, const struct hold_limits *limits);
 
 #endif
