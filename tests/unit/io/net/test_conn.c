@@ -66,11 +66,6 @@ struct source {
     size_t written;
 };
 
-static char pattern_at(size_t i)
-{
-    return (char)(i * 2654435761u >> 13);
-}
-
 static void produce(struct owner *o, enum conn_event ev)
 {
     struct source *src = o->data;
@@ -106,10 +101,8 @@ START_TEST(test_bulk_both_ways)
         run(l);
     ck_assert_uint_eq(a.n_got, PATTERN_BYTES);
     ck_assert_uint_eq(b.n_got, PATTERN_BYTES);
-    for (size_t i = 0; i < PATTERN_BYTES; i++) {
-        ck_assert(a.got[i] == pattern_at(i));
-        ck_assert(b.got[i] == pattern_at(i));
-    }
+    ck_assert_uint_eq(pattern_length(a.got, PATTERN_BYTES), PATTERN_BYTES);
+    ck_assert_uint_eq(pattern_length(b.got, PATTERN_BYTES), PATTERN_BYTES);
     ck_assert_ptr_nonnull(strchr(a.log, 'D'));
     ck_assert_uint_eq(conn_bytes_in(a.c), PATTERN_BYTES);
     ck_assert_uint_eq(conn_bytes_out(a.c), PATTERN_BYTES);
