@@ -1,6 +1,8 @@
-/* The sources of the configuration, weakest first: file, environment, command line. */
+/* The sources of the configuration, weakest first: what the AWS SDKs are told (profile, AWS_*, -D),
+ * file, environment, command line. */
 #include "cmd/load.h"
 #include "core/base/xalloc.h"
+#include "io/sources/awssrc.h"
 #include "io/sources/envsrc.h"
 #include "io/sources/yamlsrc.h"
 
@@ -60,6 +62,21 @@ static bool is_switch(int argc, char **argv, int *i, struct load_result *out)
     return false;
 }
 
+/* True for -D NAME=VALUE, also without the blank, as Java has it. */
+static bool is_property(int argc, char **argv, int *i, struct load_result *out)
+{
+    if (strncmp(argv[*i], "-D", 2) != 0)
+        return false;
+    const char *assignment = argv[*i][2] ? argv[*i] + 2 : NULL;
+    if (!assignment && *i + 1 < argc)
+        assignment = argv[++*i];
+    if (assignment)
+        (void)awssrc_property(slice_str(assignment), &out->settings, &out->problems);
+    else
+        usage_problem(out, "needs a value", "-D");
+    return true;
+}
+
 /* Returns the file named on the command line, or NULL. */
 static const char *read_flags(int argc, char **argv, struct load_result *out)
 {
@@ -70,7 +87,7 @@ static const char *read_flags(int argc, char **argv, struct load_result *out)
             i++;
             break;
         }
-        if (is_switch(argc, argv, &i, out))
+        if (is_switch(argc, argv, &i, out) || is_property(argc, argv, &i, out))
             continue;
         if (takes_value(argc, argv, &i, "--set", &value, out)) {
             if (value)
@@ -163,6 +180,8 @@ bool load_config(int argc, char **argv, struct load_result *out)
     if (out->file)
         (void)yamlsrc_file(out->file, &out->settings, &out->problems);
     (void)envsrc_read(environ, &out->settings, &out->problems);
+    (void)awssrc_env(environ, &out->settings, &out->problems, &out->notes);
+    (void)awssrc_profile(environ, &out->settings, &out->problems, &out->notes);
     char *state_dir = find_state_dir();
     settings_add(&out->settings, SLICE("state_dir"), slice_str(state_dir), SETTING_DEFAULT,
                  "default", 0);
@@ -176,6 +195,12 @@ bool load_config(int argc, char **argv, struct load_result *out)
     return out->config != NULL;
 }
 
+void load_print_notes(const struct load_result *r)
+{
+    for (size_t i = 0; i < r->notes.n; i++)
+        fprintf(stderr, "note: %s\n", r->notes.v[i].text);
+}
+
 void load_print_problems(const struct load_result *r)
 {
     for (size_t i = 0; i < r->problems.n; i++)
@@ -187,6 +212,7 @@ void load_fini(struct load_result *r)
     config_free(r->config);
     settings_fini(&r->settings);
     problems_fini(&r->problems);
+    problems_fini(&r->notes);
     free(r->file);
     *r = (struct load_result){0};
 }

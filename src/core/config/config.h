@@ -86,6 +86,7 @@ struct config {
 
     /* retry */
     enum retry_mode retry_mode;
+    enum retry_behaviour retry_behaviour;
     unsigned max_attempts;     /* 0: unset, the default of the service acts */
     int64_t max_total_wait_ns; /* sum of waits of one exchange */
     int64_t max_signature_age_ns;

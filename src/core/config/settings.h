@@ -9,9 +9,12 @@
 #include "core/base/err.h"
 #include "core/config/config.h"
 
-/* Higher wins, setting by setting. */
+/* Higher wins, setting by setting. What AWS SDKs are told is weaker than what retryd is told. */
 enum setting_rank {
     SETTING_DEFAULT,
+    SETTING_PROFILE,  /* ~/.aws/config */
+    SETTING_AWS_ENV,  /* AWS_* */
+    SETTING_AWS_FLAG, /* -D aws.* */
     SETTING_FILE,
     SETTING_ENV,
     SETTING_FLAG,

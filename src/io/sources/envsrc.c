@@ -13,11 +13,13 @@ static const struct option *find_variable(struct slice name)
     return NULL;
 }
 
-/* What is in the namespace without being an option: the file's name, and what Kubernetes puts there
- * for a Service that is called "retryd" (RETRYD_SERVICE_HOST, RETRYD_PORT_8199_TCP, …). */
+/* What is in the namespace without being an option: the file's name, the mark of the variables that
+ * `retryd env` prints, and what Kubernetes puts there for a Service that is called "retryd"
+ * (RETRYD_SERVICE_HOST, RETRYD_PORT_8199_TCP, …). */
 static bool is_foreign(struct slice name)
 {
-    static const char *const exact[] = {"RETRYD_CONFIG", "RETRYD_PORT", "RETRYD_SERVICE_HOST"};
+    static const char *const exact[] = {"RETRYD_CONFIG", "RETRYD_CLIENT_ENV", "RETRYD_PORT",
+                                        "RETRYD_SERVICE_HOST"};
     for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++) {
         if (slice_eq(name, slice_str(exact[i])))
             return true;

@@ -6,9 +6,9 @@
 #include "io/sources/yamlsrc.h"
 #include "core/base/xalloc.h"
 #include "core/config/option.h"
+#include "io/sources/readfile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -16,7 +16,6 @@
 #include <yaml.h>
 
 enum {
-    FILE_MAX_BYTES = 1024 * 1024,
     DEPTH_MAX = 16,
     PATH_MAX_BYTES = 512,
 };
@@ -277,7 +276,7 @@ bool yamlsrc_text(struct slice text, const char *name, struct settings *s,
 {
     struct reader r = {.name = name, .settings = s, .problems = problems};
     size_t problems_before = problems->n;
-    if (text.n > FILE_MAX_BYTES) {
+    if (text.n > READFILE_MAX_BYTES) {
         problems_add(problems, "%s: larger than 1 MiB", name);
         return false;
     }
@@ -308,32 +307,16 @@ static bool trust_file(int fd, const char *path, struct problems *problems)
         what = "belongs to another user; root or the user of retryd must own it";
     else if (st.st_mode & S_IWOTH)
         what = "anyone may write it; chmod o-w";
-    else if (st.st_size > FILE_MAX_BYTES)
+    else if (st.st_size > READFILE_MAX_BYTES)
         what = "larger than 1 MiB";
     if (what)
         problems_add(problems, "%s: %s", path, what);
     return what == NULL;
 }
 
-/* All of it, into a buffer one byte longer than allowed, so that growth since the check shows. */
-static bool read_all(int fd, char *buffer, size_t *n)
-{
-    for (*n = 0; *n <= FILE_MAX_BYTES;) {
-        ssize_t got = read(fd, buffer + *n, FILE_MAX_BYTES + 1 - *n);
-        if (got == 0)
-            return true;
-        if (got > 0)
-            *n += (size_t)got;
-        else if (errno != EINTR)
-            return false;
-    }
-    return true;
-}
-
 bool yamlsrc_file(const char *path, struct settings *s, struct problems *problems)
 {
-    /* Non-blocking, lest a FIFO hold up the start before it is refused. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = readfile_open(path);
     if (fd < 0) {
         problems_add(problems, "%s: %s", path, strerror(errno));
         return false;
@@ -341,11 +324,9 @@ bool yamlsrc_file(const char *path, struct settings *s, struct problems *problem
     bool ok = trust_file(fd, path, problems);
     if (ok) {
         size_t n;
-        char *text = xmalloc(FILE_MAX_BYTES + 1);
-        ok = read_all(fd, text, &n);
-        if (ok)
-            ok = yamlsrc_text(slice_of(text, n), path, s, problems);
-        else
+        char *text = readfile_all(fd, &n);
+        ok = text && yamlsrc_text(slice_of(text, n), path, s, problems);
+        if (!text)
             problems_add(problems, "%s: %s", path, strerror(errno));
         free(text);
     }

@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "cmd/load.h"
+#include "core/base/attr.h"
 #include "core/base/units.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static void setup(void)
         unsetenv(unset[i]);
     for (char **e = environ; *e;) {
         char name[128];
-        if (strncmp(*e, "RETRYD_", 7) != 0) {
+        if (strncmp(*e, "RETRYD_", 7) != 0 && strncmp(*e, "AWS_", 4) != 0) {
             e++;
             continue;
         }
@@ -52,8 +53,9 @@ static const char *below(const char *directory, const char *rest)
 static void teardown(void)
 {
     static const char *const made[] = {"b.yaml", "a.yaml", ".config/retryd/retryd.yaml",
-                                       "xdg/retryd/retryd.yaml"};
-    static const char *const directories[] = {".config/retryd", ".config", "xdg/retryd", "xdg"};
+                                       "xdg/retryd/retryd.yaml", ".aws/config"};
+    static const char *const directories[] = {".config/retryd", ".config", "xdg/retryd", "xdg",
+                                              ".aws"};
     load_fini(&result);
     for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
         unlink(below(home, made[i]));
@@ -119,6 +121,99 @@ static void again(void)
     load_fini(&result);
     result.switches = switches;
 }
+
+static void tell_sdks(void)
+{
+    mkdir(below(home, ".aws"), 0700);
+    write_file(".aws/config", "[default]\nmax_attempts = 2\n[profile dev]\nmax_attempts = 3\n");
+}
+
+/* Each source in turn, from the weakest on: the one that speaks last is heard. */
+START_TEST(who_is_heard)
+{
+    char file[256];
+    const char *words[] = {"verb", "-c", file, NULL, NULL, NULL, NULL, NULL};
+    snprintf(file, sizeof file, "%s", below(home, "a.yaml"));
+    write_file("a.yaml", "");
+    tell_sdks();
+    ck_assert_msg(load(words), "%s", first_problem());
+    ck_assert_uint_eq(result.config->max_attempts, 2);
+    setenv("AWS_PROFILE", "dev", 1);
+    again();
+    ck_assert(load(words));
+    ck_assert_uint_eq(result.config->max_attempts, 3);
+    setenv("AWS_MAX_ATTEMPTS", "4", 1);
+    again();
+    ck_assert(load(words));
+    ck_assert_uint_eq(result.config->max_attempts, 4);
+    words[3] = "-D";
+    words[4] = "aws.maxAttempts=5";
+    again();
+    ck_assert(load(words));
+    ck_assert_uint_eq(result.config->max_attempts, 5);
+    write_file("a.yaml", "retry: {max_attempts: 6}\n");
+    again();
+    ck_assert(load(words));
+    ck_assert_uint_eq(result.config->max_attempts, 6);
+    setenv("RETRYD_RETRY_MAX_ATTEMPTS", "7", 1);
+    again();
+    ck_assert(load(words));
+    ck_assert_uint_eq(result.config->max_attempts, 7);
+    words[5] = "--set=retry.max_attempts=8";
+    again();
+    ck_assert(load(words));
+    ck_assert_uint_eq(result.config->max_attempts, 8);
+    ck_assert_uint_eq(result.notes.n, 0);
+}
+END_TEST
+
+/* Setting by setting: a source that is silent about one leaves it to the next. */
+START_TEST(setting_by_setting)
+{
+    tell_sdks();
+    setenv("AWS_NEW_RETRIES_2026", "false", 1);
+    ck_assert_msg(LOAD("verb", "-Daws.retryMode=Standard"), "%s", first_problem());
+    ck_assert_uint_eq(result.config->max_attempts, 2);
+    ck_assert_int_eq(result.config->retry_behaviour, RETRY_BEHAVIOUR_20);
+    ck_assert_int_eq(result.config->retry_mode, RETRY_MODE_STANDARD);
+    again();
+    ck_assert(LOAD("verb", "--set", "retry.behaviour=2.1"));
+    ck_assert_int_eq(result.config->retry_behaviour, RETRY_BEHAVIOUR_21);
+}
+END_TEST
+
+START_TEST(bad_settings_of_sdks)
+{
+    static const char *const want[] = {
+        "AWS_RETRY_MODE: \"fast\" is not one of standard|adaptive|legacy",
+        "AWS_PROFILE: no [profile none] in ",
+        "-D aws.maxAttempts: retry.max_attempts: \"1.5\" is not a whole number; give one, 1..100",
+        "AWS_MAX_ATTEMPTS: retry.max_attempts: \"0\" is out of bounds; give 1..100",
+    };
+    setenv("AWS_RETRY_MODE", "fast", 1);
+    setenv("AWS_MAX_ATTEMPTS", "0", 1);
+    setenv("AWS_PROFILE", "none", 1);
+    ck_assert(!LOAD("verb", "-D", "aws.maxAttempts=1.5"));
+    ck_assert_uint_eq(result.problems.n, ARRAY_LEN(want));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        bool found = false;
+        for (size_t j = 0; j < result.problems.n; j++)
+            found |= strncmp(result.problems.v[j].text, want[i], strlen(want[i])) == 0;
+        ck_assert_msg(found, "%s", want[i]);
+    }
+}
+END_TEST
+
+/* The exports of `retryd env` in the shell that starts retryd do not turn its retries off. */
+START_TEST(own_exports)
+{
+    setenv("AWS_MAX_ATTEMPTS", "1", 1);
+    setenv("RETRYD_CLIENT_ENV", "1", 1);
+    ck_assert_msg(LOAD("verb"), "%s", first_problem());
+    ck_assert_uint_eq(result.config->max_attempts, 0);
+    ck_assert_uint_eq(result.notes.n, 1);
+}
+END_TEST
 
 static const char *file_found(void)
 {
@@ -207,6 +302,7 @@ static const struct {
     {{"verb", "--frob"}, "--frob: unknown option"},
     {{"verb", "--settings"}, "--settings: unknown option"},
     {{"verb", "-c"}, "-c: needs a value"},
+    {{"verb", "-D"}, "-D: needs a value"},
     {{"verb", "--worth"}, "--worth: needs a value"},
     {{"verb", "--set"}, "--set: needs a value"},
     {{"verb", "--set", "log.level"}, "log.level: give --set PATH=VALUE"},
@@ -240,6 +336,10 @@ static TCase *tcase_load(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, nothing_given);
     tcase_add_test(t, file_then_environment_then_flags);
+    tcase_add_test(t, who_is_heard);
+    tcase_add_test(t, setting_by_setting);
+    tcase_add_test(t, bad_settings_of_sdks);
+    tcase_add_test(t, own_exports);
     tcase_add_test(t, which_file);
     tcase_add_test(t, named_file_must_exist);
     tcase_add_test(t, which_state_directory);
