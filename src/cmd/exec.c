@@ -59,6 +59,7 @@ static void child_main(char **command, const struct environ_list *env)
     for (size_t i = 0; i < env->n; i++)
         setenv(env->v[i].name, env->v[i].value, 1);
     signal(SIGPIPE, SIG_DFL); /* ignored signals stay ignored over exec */
+    signal(SIGXFSZ, SIG_DFL);
     execvp(command[0], command);
     int failed = errno;
     fprintf(stderr, "retryd exec: %s: %s\n", command[0], strerror(failed));

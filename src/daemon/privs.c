@@ -16,4 +16,5 @@ void privs_harden(void)
         setrlimit(RLIMIT_NOFILE, &files);
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(), as a full disk is */
 }

@@ -77,6 +77,14 @@ static void expect_within(struct attempt *at, int64_t ns)
     conn_deadline(at->conn, now_of(at) + ns);
 }
 
+/* The same for the request's side, 0: no clock. Once the response has begun its own clock rules,
+ * also when the request is still being sent. */
+static void expect_of_request(struct attempt *at, int64_t ns)
+{
+    if (at->phase == ATTEMPT_HEAD)
+        conn_deadline(at->conn, ns > 0 ? now_of(at) + ns : 0);
+}
+
 /* The funnel: every failure of a connection, with its kind. */
 static void failed(struct attempt *at, enum retry_failure failure, const char *detail)
 {
@@ -160,7 +168,7 @@ static void sent(struct attempt *at)
         strbuf_fini(&end);
     }
     conn_flush(at->conn);
-    expect_within(at, px_of(at)->config->response_timeout_ns);
+    expect_of_request(at, px_of(at)->config->response_timeout_ns);
     drive_event(at->drive, &(struct xch_event){.kind = XEV_SENT});
 }
 
@@ -204,10 +212,7 @@ static void pump(struct attempt *at)
         loop_timer_arm(&at->turn, 0);
     /* Waiting for the client is the client's clock; waiting for the upstream to take bytes is this
      * one. */
-    if (conn_out_pending(at->conn) > 0)
-        expect_within(at, px_of(at)->config->read_timeout_ns);
-    else
-        conn_deadline(at->conn, 0);
+    expect_of_request(at, conn_out_pending(at->conn) > 0 ? px_of(at)->config->read_timeout_ns : 0);
     client_body_wanted(c);
 }
 
@@ -228,7 +233,8 @@ void attempt_send(struct attempt *at)
     if (at->awaiting_continue) {
         loop_timer_arm(&at->timer, CONTINUE_WAIT_NS);
         conn_flush(at->conn);
-        expect_within(at, px_of(at)->config->response_timeout_ns);
+        expect_of_request(at, px_of(at)->config->response_timeout_ns);
+        client_body_wanted(c);
         return;
     }
     if (c->req.expect_continue && replay)
@@ -346,7 +352,7 @@ static void on_eof(struct attempt *at);
 
 static void read_body(struct attempt *at)
 {
-    bool more = true;
+    bool taken = true, more = true;
     while (more) {
         size_t n = readable_bytes(at), used;
         struct slice piece;
@@ -355,7 +361,8 @@ static void read_body(struct attempt *at)
             truncated(at, RETRY_FAIL_MALFORMED);
             return;
         }
-        more = take_piece(at, piece) && p == PARSE_MORE && used > 0;
+        taken = take_piece(at, piece);
+        more = taken && p == PARSE_MORE && used > 0;
         conn_consume(at->conn, used);
         if (p == PARSE_OK) {
             if (at->phase == ATTEMPT_RELAY)
@@ -378,14 +385,14 @@ static void read_body(struct attempt *at)
         expect_within(at, px_of(at)->config->read_timeout_ns);
         return;
     }
-    struct conn *to = client_of(at)->conn;
-    conn_flush(to);
-    if (conn_out_full(to)) {
-        conn_pause_read(at->conn);
-        conn_deadline(at->conn, 0); /* the client's clock runs */
-    } else {
+    conn_flush(client_of(at)->conn);
+    if (taken) {
         expect_within(at, px_of(at)->config->read_timeout_ns);
+        return;
     }
+    /* The client's clock runs, until it has drained; what of the response has arrived waits. */
+    conn_pause_read(at->conn);
+    conn_deadline(at->conn, 0);
 }
 
 /* 1xx: 100 lets the body go; others pass; 101 was not asked for (Upgrade is not forwarded). */
@@ -398,6 +405,7 @@ static bool take_interim(struct attempt *at)
         return false;
     }
     at->head = (struct h1_head){0};
+    at->resp = (struct http_resp){0};
     arena_reset(&at->arena);
     if (status == 100)
         go_on_with_body(at);

@@ -99,6 +99,13 @@ static void refuse(struct client *c, enum reply_kind kind, const char *detail)
     part(c);
 }
 
+static void gone(struct client *c)
+{
+    if (c->drive != NULL)
+        drive_client_gone(c->drive, c->started ? "cut" : "client_gone");
+    client_close(c, false);
+}
+
 /* --- request body
  * ---------------------------------------------------------------------------------------- */
 
@@ -118,7 +125,9 @@ static void body_ended(struct client *c)
     bodylog_finish(&c->log, c->req.framing == HTTP_BODY_CHUNKED ? &c->body.trailers : NULL);
 }
 
-/* From the input buffer to the log, as far as there is room. False: the client is gone. */
+/* From the input buffer to the log, as far as there is room. True: there is more for an attempt.
+ * Where the stream has ended, what waits in the buffer still counts; the body is cut short when it
+ * runs out. */
 static bool read_body(struct client *c)
 {
     bool progress = false;
@@ -144,9 +153,14 @@ static bool read_body(struct client *c)
     }
     if (progress)
         c->head_since_ns = now_of(c); /* last sign of the body */
-    return true;
+    if (!c->body_done && conn_at_eof(c->conn) && conn_in(c->conn).n == 0) {
+        gone(c);
+        return false;
+    }
+    return progress;
 }
 
+/* Without progress the attempt hears nothing: it would ask for more, and so on for ever. */
 static void body_arrived(struct client *c)
 {
     if (!c->body_done && read_body(c))
@@ -244,6 +258,8 @@ static void read_head(struct client *c)
     c->req = (struct http_req){0};
     switch (h1_parse_request(&c->head, in.p, in.n, &h1_request_limits, &c->arena, &c->req)) {
     case PARSE_MORE:
+        if (conn_at_eof(c->conn)) /* the end came while the request before ran */
+            gone(c);
         break;
     case PARSE_BAD:
         c->req = (struct http_req){0};
@@ -270,19 +286,14 @@ bool client_is_gone(struct client *c)
     return c->conn == NULL || (c->half_closed && conn_peer_gone(c->conn));
 }
 
-static void gone(struct client *c)
-{
-    if (c->drive != NULL)
-        drive_client_gone(c->drive, c->started ? "cut" : "client_gone");
-    client_close(c, false);
-}
-
 static void on_eof(struct client *c)
 {
     c->half_closed = true;
-    /* Between requests, or inside one: nobody waits. After a whole request it may be a half-close:
-     * whether somebody still reads is asked now and once a second. */
-    if (c->state != CLIENT_EXCHANGE || !c->body_done || client_is_gone(c))
+    /* Between requests, or inside one: nobody waits. After a whole request, or one whose rest is in
+     * the buffer, it may be a half-close: whether somebody still reads is asked now and once a
+     * second. */
+    bool inside = !c->body_done && conn_in(c->conn).n == 0;
+    if (c->state != CLIENT_EXCHANGE || inside || client_is_gone(c))
         gone(c);
 }
 
@@ -307,7 +318,9 @@ static void look(struct client *c)
     } else {
         c->out_progress_ns = now;
     }
-    bool starved = !c->body_done && bodylog_room(&c->log, drive_cursor(c->drive)) > 0;
+    /* A client that may still wait for 100 Continue owes nothing: the attempt has that clock. */
+    bool waits = c->req.expect_continue && !c->sent_100 && c->log.end == 0;
+    bool starved = !c->body_done && !waits && bodylog_room(&c->log, drive_cursor(c->drive)) > 0;
     if (!starved)
         c->head_since_ns = now;
     else if (now - c->head_since_ns > cfg->client_body_timeout_ns) {

@@ -208,6 +208,16 @@ static void relay(struct drive *d)
     attempt_relay(&d->attempt);
 }
 
+/* The log loses bytes only under a sending attempt, so that is when the machine is told: when an
+ * attempt is about to send what cannot be kept, or while it sends. */
+static void tell_unreplayable(struct drive *d)
+{
+    if (d->told_unreplayable || !d->client->log.unreplayable)
+        return;
+    d->told_unreplayable = true;
+    drive_event(d, &(struct xch_event){.kind = XEV_UNREPLAYABLE});
+}
+
 static void perform(struct drive *d, const struct xch_action *act)
 {
     switch (act->kind) {
@@ -223,6 +233,7 @@ static void perform(struct drive *d, const struct xch_action *act)
         attempt_dial(&d->attempt, act->fresh);
         break;
     case XACT_SEND:
+        tell_unreplayable(d);
         attempt_send(&d->attempt);
         break;
     case XACT_PEEK:
@@ -279,15 +290,6 @@ static bool step(struct drive *d, const struct xch_event *ev)
     return acts.n > 0 && acts.v[acts.n - 1].kind == XACT_FINISH;
 }
 
-/* A log over its cap loses bytes only under a sending attempt: that is when the machine is told. */
-static void tell_unreplayable(struct drive *d)
-{
-    if (d->told_unreplayable || !d->client->log.unreplayable || !d->attempt.sending)
-        return;
-    d->told_unreplayable = true;
-    drive_event(d, &(struct xch_event){.kind = XEV_UNREPLAYABLE});
-}
-
 void drive_event(struct drive *d, const struct xch_event *ev)
 {
     ASSERT(d->n_pending < DRIVE_MAX_PENDING);
@@ -303,7 +305,6 @@ void drive_event(struct drive *d, const struct xch_event *ev)
             return; /* finished: what is still queued is about nothing any more */
     }
     d->stepping = false;
-    tell_unreplayable(d);
 }
 
 bool drive_may_retry(const struct drive *d)
@@ -326,7 +327,8 @@ const struct bodycur *drive_cursor(const struct drive *d)
 
 void drive_body_more(struct drive *d)
 {
-    tell_unreplayable(d);
+    if (d->attempt.sending)
+        tell_unreplayable(d);
     attempt_body_more(&d->attempt);
 }
 

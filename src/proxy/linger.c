@@ -20,16 +20,22 @@ struct farewell {
 static void linger_end(struct farewell *l)
 {
     list_remove(&l->link);
+    l->px->n_clients--;
     conn_close(l->conn, false);
     proxy_check_drained(l->px);
     free(l);
 }
 
 /* Every 2 s: over when the answer is out and the peer still does not close, or when a reader that
- * has pending output takes none of it for the write timeout. */
+ * has pending output takes none of it for the write timeout; after the end of a drain in any case.
+ */
 static void on_timeout(struct farewell *l)
 {
     int64_t now = loop_now_ns(l->px->loop);
+    if (l->px->cutting) {
+        linger_end(l);
+        return;
+    }
     if (conn_bytes_out(l->conn) != l->out_seen) {
         l->out_seen = conn_bytes_out(l->conn);
         l->progress_ns = now;
@@ -78,6 +84,7 @@ void linger_start(struct proxy *px, struct conn *conn)
     l->px = px;
     l->conn = conn;
     list_push_back(&px->lingers, &l->link);
+    px->n_clients++;
     l->out_seen = conn_bytes_out(conn);
     l->progress_ns = loop_now_ns(px->loop);
     conn_set_owner(conn, on_conn, l);

@@ -134,6 +134,7 @@ static bool build(struct proxy *px, struct err *err)
 static void on_drain_deadline(void *arg)
 {
     struct proxy *px = arg;
+    px->cutting = true;
     tunnel_close_all(px);
     struct list *l = px->clients.next;
     while (l != &px->clients) {

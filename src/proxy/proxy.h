@@ -45,14 +45,15 @@ struct proxy {
     struct sockaddr_storage *own; /* dialler's view of our listeners */
 
     struct list clients; /* struct client, all */
-    unsigned n_clients;
     struct list tunnels;
     struct list lingers;
-    unsigned n_parked; /* exchanges that wait on a timer */
+    unsigned n_clients; /* connections in the three lists: max_clients bounds them all */
+    unsigned n_parked;  /* exchanges that wait on a timer */
     uint64_t next_xid;
     char via[PROXY_VIA_MAX]; /* pseudonym of this install, without the version */
 
     bool draining;
+    bool cutting; /* the drain timeout has passed: nothing is waited for any more */
     void (*on_drained)(void *arg);
     void *on_drained_arg;
     struct loop_timer drain_timer;

@@ -45,6 +45,7 @@ static void record(const struct tunnel *t, const char *end)
 static void forget(struct tunnel *t)
 {
     list_remove(&t->link);
+    t->px->n_clients--;
     loop_defer(t->px->loop, free_tunnel, t);
     proxy_check_drained(t->px);
 }
@@ -124,7 +125,7 @@ static void on_client(struct conn *conn, enum conn_event ev, void *arg)
     struct tunnel *t = arg;
     if (t->upstream != NULL)
         on_side(t, conn, t->upstream, ev);
-    else if (ev == CONN_EOF || ev == CONN_BROKEN)
+    else if (ev == CONN_BROKEN || (ev == CONN_EOF && conn_peer_gone(conn)))
         end(t, "client_gone", false);
 }
 
@@ -153,6 +154,8 @@ static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, cons
     conn_flush(t->client);
     conn_resume_read(t->client);
     copy(t, t->client, t->upstream);
+    if (conn_at_eof(t->client)) /* half-closed while the dial ran */
+        half_close(t, t->upstream);
 }
 
 void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to)
@@ -163,6 +166,7 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
     t->to = *to;
     t->started_ns = loop_now_ns(px->loop);
     list_push_back(&px->tunnels, &t->link);
+    px->n_clients++;
     conn_set_owner(client, on_client, t);
     conn_deadline(client, 0);
     struct dial_target target = {
