@@ -47,7 +47,7 @@ static void run_vector(struct sim *s, const struct sim_format *format, json_t *v
                        json_t *names, const char *file, size_t index)
 {
     const char *name = NULL;
-    bool extended;
+    bool extended = false;
     struct err why = {""};
     if (!read_head(vector, names, &name, &extended, &why)) {
         fprintf(s->err, "%s: vector %zu: %s\n", file, index + 1, why.text);
