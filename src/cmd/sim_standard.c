@@ -1,14 +1,8 @@
 /* Format retryd-standard-vectors/1: attempt results in order, each with the decision that must
- * follow.
- *
- * Every request of a vector is an exchange of its own: the real machine, fed with the events that a
- * network would have produced, all on one quota. Time is a number; timers fire as soon as they are
- * armed. */
+ * follow. A file is about one behaviour, 2.1 or 2.0. */
 #include "cmd/sim.h"
 
 #include "core/base/units.h"
-#include "core/exchange/exchange.h"
-#include "core/retry/membudget.h"
 #include <math.h>
 
 struct given {
@@ -19,109 +13,22 @@ struct given {
 
 struct request {
     const char *id;
-    struct xch x;
-    bool waiting; /* its next attempt is a retry */
+    struct sim_request sim;
 };
 
-struct world {
-    struct given given;
-    struct membudget budget;
-    struct xch_env env;
-    int64_t now_ns;
+struct story {
+    struct sim_world world;
     struct request *v; /* room for one a step */
     size_t n;
 };
 
-/* --- the machine's surroundings --- */
-
-static double fixed_jitter(void *state)
+static struct request *request_named(struct story *s, const char *id)
 {
-    return ((const struct world *)state)->given.jitter;
-}
-
-static int64_t no_deadline(void *arg, int64_t now_ns)
-{
-    (void)arg, (void)now_ns;
-    return INT64_MAX;
-}
-
-static bool always_room(void *arg)
-{
-    (void)arg;
-    return true;
-}
-
-static struct request *request_named(struct world *w, const char *id)
-{
-    for (size_t i = 0; i < w->n; i++)
-        if (strcmp(w->v[i].id, id) == 0)
-            return &w->v[i];
-    w->v[w->n].id = id;
-    return &w->v[w->n++];
-}
-
-static bool fails_before_connected(enum retry_failure f)
-{
-    switch (f) {
-    case RETRY_FAIL_DNS:
-    case RETRY_FAIL_CONNECT_REFUSED:
-    case RETRY_FAIL_CONNECT_TIMEOUT:
-    case RETRY_FAIL_TLS:
-    case RETRY_FAIL_TLS_TIMEOUT:
-    case RETRY_FAIL_CERTIFICATE:
-    case RETRY_FAIL_POLICY:
-    case RETRY_FAIL_OVERLOAD:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Feeds one event; what a network would do next is up to the caller. */
-static void feed(struct world *w, struct xch *x, struct xch_event ev, struct xch_acts *acts)
-{
-    xch_step(x, &ev, w->now_ns, acts);
-    for (unsigned i = 0; i < acts->n; i++)
-        if (acts->v[i].kind == XACT_ARM)
-            w->now_ns += acts->v[i].delay_ns;
-}
-
-/* One attempt from its dial to its judgement. */
-static void attempt(struct world *w, struct request *r, const struct retry_outcome *o,
-                    struct verdict *out)
-{
-    struct xch *x = &r->x;
-    struct xch_acts acts;
-    if (r->waiting) {
-        feed(w, x, (struct xch_event){.kind = XEV_TIMER}, &acts);
-    } else {
-        xch_init(x, &w->env, true);
-        feed(w, x, (struct xch_event){.kind = XEV_START}, &acts);
-    }
-    struct xch_event last = {.kind = XEV_FAIL, .outcome = *o, .whole = true};
-    if (!fails_before_connected(o->failure)) {
-        feed(w, x, (struct xch_event){.kind = XEV_UP}, &acts);
-        feed(w, x, (struct xch_event){.kind = XEV_SENT}, &acts);
-        last.kind = XEV_BROKEN;
-        if (o->status > 0) {
-            feed(w, x, (struct xch_event){.kind = XEV_HEAD, .peek = true}, &acts);
-            last.kind = XEV_PEEKED;
-        }
-    }
-    feed(w, x, last, &acts);
-    ASSERT(acts.judged);
-    *out = acts.verdict;
-    r->waiting = out->what == VERDICT_RETRY;
-}
-
-/* Leads a request that will not be retried to its end. */
-static void conclude(struct world *w, struct xch *x)
-{
-    struct xch_acts acts;
-    if (x->state == XST_PENALTY)
-        feed(w, x, (struct xch_event){.kind = XEV_TIMER}, &acts);
-    if (x->state == XST_RELAY)
-        feed(w, x, (struct xch_event){.kind = XEV_END, .keep = true}, &acts);
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->v[i].id, id) == 0)
+            return &s->v[i];
+    s->v[s->n] = (struct request){.id = id};
+    return &s->v[s->n++];
 }
 
 /* --- reading --- */
@@ -153,7 +60,8 @@ static bool target_of(const char *service, const char *operation, struct arena *
     return true;
 }
 
-static bool read_given(json_t *j, struct arena *a, struct given *g, struct err *why)
+static bool read_given(json_t *j, enum retry_behaviour behaviour, struct arena *a, struct given *g,
+                       struct err *why)
 {
     const char *mode, *service = "generic", *operation = "";
     json_t *attempts = NULL, *backoff = NULL, *capacity = NULL, *initial = NULL;
@@ -170,6 +78,8 @@ static bool read_given(json_t *j, struct arena *a, struct given *g, struct err *
     if (!target_of(service, operation, a, &target, why))
         return false;
     g->policy = aws_policy(&target);
+    if (behaviour == RETRY_BEHAVIOUR_20)
+        g->policy = retry_policy_as_20(&g->policy);
     g->policy.crc32 = RETRY_CRC32_SUCCESS;
 
     json_int_t n = g->policy.max_attempts, ms = g->policy.max_backoff_ns / NS_PER_MS;
@@ -291,14 +201,14 @@ static enum sim_result compare(const struct expected *e, const struct verdict *v
 
 /* --- a vector --- */
 
-static enum sim_result run_step(struct world *w, json_t *j, size_t step, struct arena *a,
+static enum sim_result run_step(struct story *s, json_t *j, size_t step, struct arena *a,
                                 struct err *why)
 {
     const char *id = "";
     json_t *response, *expectation;
     struct retry_outcome o;
     struct expected e;
-    struct verdict v;
+    struct sim_end end;
     struct err detail;
     if (!sim_unpack(j, "step", &detail, "{s?s, s:o, s:o !}", "request", &id, "response", &response,
                     "expected", &expectation) ||
@@ -306,48 +216,65 @@ static enum sim_result run_step(struct world *w, json_t *j, size_t step, struct 
         err_set(why, "step %zu: %s", step, detail.text);
         return SIM_BAD;
     }
-    struct request *r = request_named(w, id);
-    attempt(w, r, &o, &v);
-    if (!r->waiting)
-        conclude(w, &r->x);
-    return compare(&e, &v, step, why);
+    sim_attempt(&s->world, &request_named(s, id)->sim, &o, &end);
+    return compare(&e, &end.verdict, step, why);
 }
 
-static enum sim_result run(json_t *vector, struct arena *a, struct err *why)
+static enum sim_result run(enum retry_behaviour behaviour, json_t *vector, struct arena *a,
+                           struct err *why)
 {
-    struct world w = {.now_ns = 0};
-    json_t *given, *steps, *step;
+    struct given given = {.initial = 0};
+    struct story s = {.n = 0};
+    json_t *given_j, *steps, *step;
     size_t i;
-    if (!sim_unpack(vector, "vector", why, "{s:o, s:o}", "given", &given, "steps", &steps) ||
-        !read_given(given, a, &w.given, why))
+    if (!sim_unpack(vector, "vector", why, "{s:o, s:o}", "given", &given_j, "steps", &steps) ||
+        !read_given(given_j, behaviour, a, &given, why))
         return SIM_BAD;
     if (!json_is_array(steps) || json_array_size(steps) == 0) {
         err_set(why, "steps: must be an array of at least one step");
         return SIM_BAD;
     }
-    w.v = arena_alloc(a, json_array_size(steps) * sizeof *w.v);
-    membudget_init(&w.budget);
-    w.budget.debt = w.given.policy.quota_capacity - (unsigned)w.given.initial;
-    w.env = (struct xch_env){&w.given.policy, &w.budget.base, {fixed_jitter, &w},
-                             no_deadline,     always_room,    NULL};
+    s.v = arena_alloc(a, json_array_size(steps) * sizeof *s.v);
+    sim_world_init(&s.world, &given.policy, given.jitter, (unsigned)given.initial);
     enum sim_result result = SIM_OK;
     json_array_foreach(steps, i, step)
     {
-        result = run_step(&w, step, i + 1, a, why);
+        result = run_step(&s, step, i + 1, a, why);
         if (result != SIM_OK)
             break;
     }
     return result;
 }
 
-static bool accepts(json_t *file, struct err *why)
+static enum sim_result run_21(json_t *vector, struct arena *a, struct err *why)
+{
+    return run(RETRY_BEHAVIOUR_21, vector, a, why);
+}
+
+static enum sim_result run_20(json_t *vector, struct arena *a, struct err *why)
+{
+    return run(RETRY_BEHAVIOUR_20, vector, a, why);
+}
+
+static bool is_about(json_t *file, const char *behaviour, struct err *why)
 {
     const char *spec = json_string_value(json_object_get(file, "spec"));
     if (!spec)
         return err_set(why, "spec: must be a string");
-    if (strcmp(spec, "2.1") != 0)
-        return err_set(why, "spec \"%s\" cannot be run; \"2.1\" can", spec);
+    if (strcmp(spec, behaviour) != 0)
+        return err_set(why, "spec \"%s\" cannot be run; \"2.1\" and \"2.0\" can", spec);
     return true;
 }
 
-const struct sim_format sim_standard = {"retryd-standard-vectors/1", accepts, run};
+static bool accepts_21(json_t *file, struct err *why)
+{
+    return is_about(file, "2.1", why);
+}
+
+static bool accepts_20(json_t *file, struct err *why)
+{
+    return is_about(file, "2.0", why);
+}
+
+const struct sim_format sim_standard_21 = {"retryd-standard-vectors/1", accepts_21, run_21};
+const struct sim_format sim_standard_20 = {"retryd-standard-vectors/1", accepts_20, run_20};

@@ -81,23 +81,22 @@ static void run_vector(struct sim *s, const struct sim_format *format, json_t *v
 
 static const struct sim_format *format_of(json_t *file, json_t **vectors, struct err *why)
 {
-    static const struct sim_format *const formats[] = {&sim_standard, &sim_classify};
+    static const struct sim_format *const formats[] = {&sim_standard_21, &sim_standard_20,
+                                                       &sim_legacy, &sim_classify};
     const char *name;
     json_error_t e;
     if (json_unpack_ex(file, &e, 0, "{s:s, s:o}", "format", &name, "vectors", vectors) != 0) {
         err_set(why, "%s", e.text);
         return NULL;
     }
-    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
-        if (strcmp(formats[i]->name, name) != 0)
-            continue;
-        if (!json_is_array(*vectors)) {
-            err_set(why, "vectors: must be an array");
-            return NULL;
-        }
-        return formats[i]->accepts(file, why) ? formats[i] : NULL;
+    if (!json_is_array(*vectors)) {
+        err_set(why, "vectors: must be an array");
+        return NULL;
     }
     err_set(why, "format \"%s\" cannot be run", name);
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+        if (strcmp(formats[i]->name, name) == 0 && formats[i]->accepts(file, why))
+            return formats[i];
     return NULL;
 }
 
