@@ -93,16 +93,16 @@ static enum inflated inflate_all(int window, struct slice body, struct strbuf *o
     return result;
 }
 
-/* No stream at all: nothing came out of it. */
-static bool is_text(enum inflated result, const struct strbuf *out)
+/* No stream at all: nothing came out of it, nor could more bytes change that. */
+static bool is_text(enum inflated result, bool whole, const struct strbuf *out)
 {
-    return result == INFLATED_BROKEN && out->n == 0;
+    return out->n == 0 && (result == INFLATED_BROKEN || (result == INFLATED_PREFIX && whole));
 }
 
 static enum inflated undo_deflate(struct slice body, bool whole, struct strbuf *out)
 {
     enum inflated result = inflate_all(WINDOW_ZLIB, body, out);
-    if (!is_text(result, out))
+    if (!is_text(result, whole, out))
         return result;
     result = inflate_all(WINDOW_RAW, body, out);
     bool cut = result == INFLATED_PREFIX && out->n < CODING_OUT_MAX;
@@ -123,7 +123,7 @@ struct coding_text coding_undo(enum coding c, struct slice body, bool whole, str
     strbuf_reset(mem);
     enum inflated result =
         c == CODING_GZIP ? inflate_all(WINDOW_GZIP, body, mem) : undo_deflate(body, whole, mem);
-    if (is_text(result, mem))
+    if (is_text(result, whole, mem))
         return plain;
     return (struct coding_text){strbuf_slice(mem), whole && result == INFLATED_END};
 }

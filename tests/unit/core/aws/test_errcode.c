@@ -197,9 +197,12 @@ START_TEST(bodies_not_read)
     struct errcode e;
     errcode_read(&resp, body, true, false, &arena, &e);
     code_is(e, "", "no body");
-    header_add(&resp.fields, &arena, SLICE("content-encoding"), SLICE("gzip"));
+    header_add(&resp.fields, &arena, SLICE("content-encoding"), SLICE("br"));
     errcode_read(&resp, body, true, true, &arena, &e);
-    code_is(e, "", "coded");
+    code_is(e, "", "unknown coding");
+    header_add(&resp.fields, &arena, SLICE("x-amzn-errortype"), SLICE("A"));
+    errcode_read(&resp, body, true, true, &arena, &e);
+    code_is(e, "A", "header of an unknown coding");
     resp = (struct http_resp){.status = 400};
     header_add(&resp.fields, &arena, SLICE("content-encoding"), SLICE("identity"));
     errcode_read(&resp, body, true, true, &arena, &e);
@@ -208,6 +211,103 @@ START_TEST(bodies_not_read)
     header_add(&resp.fields, &arena, SLICE("smithy-protocol"), SLICE("rpc-v2-cbor"));
     errcode_read(&resp, body, true, true, &arena, &e);
     code_is(e, "", "rpc-v2-cbor");
+}
+END_TEST
+
+/* The readers told apart, and whether the body was what its reader expects. */
+START_TEST(formats)
+{
+    static const struct {
+        const char *type, *body;
+        enum errcode_format format;
+        bool parsed, parsed_prefix;
+    } cases[] = {
+        {"application/json", "{\"a\":1}", ERRCODE_FORMAT_JSON, true, true},
+        {"application/json", "{\"__type\":\"A\"}", ERRCODE_FORMAT_JSON, true, true},
+        {"application/json", "{\"a\":", ERRCODE_FORMAT_JSON, false, true},
+        {"application/json", "[]", ERRCODE_FORMAT_JSON, false, false},
+        {"application/json", "<html/>", ERRCODE_FORMAT_JSON, false, false},
+        {"application/json", "", ERRCODE_FORMAT_JSON, false, false},
+        {"text/html", "<html><body/></html>", ERRCODE_FORMAT_XML, true, true},
+        {"text/xml", "<Error><Code>A</Code></Error>", ERRCODE_FORMAT_XML, true, true},
+        {"text/xml", "<Error></b>", ERRCODE_FORMAT_XML, false, false},
+        {"text/xml", "<!DOCTYPE a><a/>", ERRCODE_FORMAT_XML, false, false},
+        {"text/xml", "text", ERRCODE_FORMAT_XML, false, false},
+        {"application/cbor", "\xa1\x61y\x01", ERRCODE_FORMAT_CBOR, true, true},
+        {"application/cbor", "\xa1\x61y", ERRCODE_FORMAT_CBOR, false, true},
+        {"application/cbor", "\x01", ERRCODE_FORMAT_CBOR, false, false},
+        {"text/plain", "Service Unavailable", ERRCODE_FORMAT_NONE, false, false},
+        {NULL, "  {}", ERRCODE_FORMAT_JSON, true, true},
+        {NULL, "", ERRCODE_FORMAT_NONE, false, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct slice body = slice_str(cases[i].body);
+        struct errcode whole = read_body(cases[i].type, NULL, body, true);
+        struct errcode prefix = read_body(cases[i].type, NULL, body, false);
+        ck_assert_msg(whole.format == cases[i].format && prefix.format == cases[i].format, "%s",
+                      cases[i].body);
+        ck_assert_msg(whole.parsed == cases[i].parsed, "%s", cases[i].body);
+        ck_assert_msg(prefix.parsed == cases[i].parsed_prefix, "%s", cases[i].body);
+    }
+    /* A code in the header does not hide what the body is. */
+    ck_assert(read_body("application/json", "A", SLICE("{}"), true).parsed);
+    ck_assert(!read_body("application/json", "A", SLICE("{"), true).parsed);
+}
+END_TEST
+
+static struct errcode read_query(const char *type, const char *body, const char *query,
+                                 const char *more)
+{
+    struct http_resp resp = {.status = 400};
+    struct errcode e;
+    if (type)
+        header_add(&resp.fields, &arena, SLICE("content-type"), slice_str(type));
+    header_add(&resp.fields, &arena, SLICE("x-amzn-query-error"), slice_str(query));
+    if (more)
+        header_add(&resp.fields, &arena, SLICE("x-amzn-query-error"), slice_str(more));
+    errcode_read(&resp, slice_str(body), true, true, &arena, &e);
+    return e;
+}
+
+START_TEST(query_compatibility)
+{
+    static const struct pair cases[] = {
+        {"A;Sender", "A"},
+        {"AWS.SimpleQueueService.NonExistentQueue;Sender",
+         "AWS.SimpleQueueService.NonExistentQueue"},
+        {"A;", "A"},
+        {" A ; Sender", "A"},
+        {"A", "B"},
+        {"", "B"},
+        {";", "B"},
+        {";Sender", "B"},
+        {" ;Sender", "B"},
+        {"A;Sender;", "B"},
+        {"A;Sender;x", "B"},
+        {"A;Sender, C;Sender", "B"},
+        {"two words;Sender", "B"},
+    };
+    const char *json = "application/x-amz-json-1.0", *body = "{\"__type\":\"B\"}";
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct errcode e = read_query(json, body, cases[i].in, NULL);
+        code_is(e, cases[i].code, cases[i].in);
+        ck_assert_int_eq(e.source, strcmp(cases[i].code, "A") == 0 || i == 1 ? ERRCODE_QUERY_COMPAT
+                                                                             : ERRCODE_JSON_TYPE);
+    }
+    code_is(read_query(json, body, "A;Sender", "A;Sender"), "B", "two lines");
+    code_is(read_query("application/cbor", "\xa0", "A;Sender", NULL), "A", "cbor");
+    code_is(read_query("application/cbor", "broken", "A;Sender", NULL), "A", "broken cbor");
+    code_is(read_query(NULL, "", "A;Sender", NULL), "A", "no body");
+    code_is(read_query("text/xml", "<Error><Code>B</Code></Error>", "A;Sender", NULL), "B", "xml");
+}
+END_TEST
+
+START_TEST(format_names)
+{
+    ck_assert_str_eq(errcode_format_name(ERRCODE_FORMAT_NONE), "none");
+    ck_assert_str_eq(errcode_format_name(ERRCODE_FORMAT_CBOR), "cbor");
+    ck_assert_str_eq(errcode_source_name(ERRCODE_QUERY_COMPAT), "x-amzn-query-error");
+    ck_assert_str_eq(errcode_source_name(ERRCODE_CBOR), "cbor");
 }
 END_TEST
 
@@ -438,6 +538,9 @@ static TCase *codes(void)
     tcase_add_test(tc, json_prefixes);
     tcase_add_test(tc, header_and_body);
     tcase_add_test(tc, bodies_not_read);
+    tcase_add_test(tc, formats);
+    tcase_add_test(tc, query_compatibility);
+    tcase_add_test(tc, format_names);
     tcase_add_test(tc, xml_bodies);
     tcase_add_test(tc, xml_prefixes);
     tcase_add_test(tc, s3_roots);

@@ -9,7 +9,7 @@
 static const struct hold_limits limits = {
     .error_bytes = 64 * KIB, .small_bytes = 1000, .root_bytes = 256 * KIB, .root_ns = 7};
 
-enum { AWS = 1, IN200 = 2, RETRY = 4, ALL = 7 };
+enum { AWS = 1, IN200 = 2, RETRY = 4, ALL = 7, SUM = 8 };
 
 static const struct {
     unsigned status;
@@ -61,6 +61,16 @@ static const struct {
     {201, HTTP_POST, HTTP_BODY_CHUNKED, 0, "", ALL, HOLD_NONE, 0},
     {200, HTTP_PUT, HTTP_BODY_CHUNKED, 0, "", AWS | IN200, HOLD_NONE, 0},
     {503, HTTP_PUT, HTTP_BODY_CHUNKED, 0, "", ALL, HOLD_ERROR, 64 * KIB},
+    /* A checksum needs the whole of a small success, whoever it is from and however it ends. */
+    {200, HTTP_POST, HTTP_BODY_LENGTH, 1000, "", SUM | AWS | RETRY, HOLD_SMALL, 1000},
+    {200, HTTP_POST, HTTP_BODY_LENGTH, 1000, "", SUM | RETRY, HOLD_SMALL, 1000},
+    {200, HTTP_POST, HTTP_BODY_LENGTH, 1001, "", SUM | AWS | RETRY, HOLD_NONE, 0},
+    {200, HTTP_POST, HTTP_BODY_CHUNKED, 0, "", SUM | AWS | RETRY, HOLD_SMALL, 1000},
+    {200, HTTP_POST, HTTP_BODY_UNTIL_CLOSE, 0, "", SUM | RETRY, HOLD_SMALL, 1000},
+    {200, HTTP_POST, HTTP_BODY_CHUNKED, 0, "", SUM | AWS, HOLD_NONE, 0},
+    {200, HTTP_HEAD, HTTP_BODY_CHUNKED, 0, "", SUM | AWS | RETRY, HOLD_NONE, 0},
+    {400, HTTP_POST, HTTP_BODY_LENGTH, 9, "", SUM | AWS | RETRY, HOLD_ERROR, 64 * KIB},
+    {200, HTTP_PUT, HTTP_BODY_CHUNKED, 0, "", SUM | ALL, HOLD_ROOT, 256 * KIB},
 };
 
 START_TEST(row)
@@ -73,8 +83,10 @@ START_TEST(row)
         .fields = {&type, type.value.n > 0 ? 1 : 0, 1},
     };
     unsigned flags = rows[_i].flags;
+    unsigned doubts =
+        (flags & IN200 ? HOLD_DOUBT_ROOT : 0) | (flags & SUM ? HOLD_DOUBT_CHECKSUM : 0);
     struct hold h =
-        hold_decide(&resp, rows[_i].method, flags & AWS, flags & IN200, flags & RETRY, &limits);
+        hold_decide(&resp, rows[_i].method, flags & AWS, doubts, flags & RETRY, &limits);
     ck_assert_int_eq(h.kind, rows[_i].kind);
     ck_assert_uint_eq(h.bytes, rows[_i].bytes);
     ck_assert_int_eq(h.time_ns, h.kind == HOLD_ROOT ? 7 : 0);
@@ -86,10 +98,14 @@ START_TEST(bounds_of_zero)
 {
     static const struct hold_limits none = {0};
     struct http_resp resp = {.status = 200, .framing = HTTP_BODY_LENGTH, .content_length = 10};
-    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, false, true, &none).kind, HOLD_NONE);
-    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, true, true, &none).kind, HOLD_NONE);
+    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, 0, true, &none).kind, HOLD_NONE);
+    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, HOLD_DOUBT_ROOT, true, &none).kind,
+                     HOLD_NONE);
+    resp.framing = HTTP_BODY_CHUNKED;
+    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, HOLD_DOUBT_CHECKSUM, true, &none).kind,
+                     HOLD_NONE);
     resp.status = 503;
-    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, false, true, &none).kind, HOLD_NONE);
+    ck_assert_int_eq(hold_decide(&resp, HTTP_GET, true, 0, true, &none).kind, HOLD_NONE);
 }
 END_TEST
 
