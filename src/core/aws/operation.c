@@ -197,6 +197,14 @@ static const struct s3_op *find_s3(const struct http_req *req, const struct oper
     return NULL;
 }
 
+/* At an endpoint of somebody's own the bucket may stand in a host that says nothing to us: a path
+ * with no more than a key then reads like one with a bucket, and its answer is the caller's data.
+ */
+static bool is_surely(const struct s3_op *op, const struct aws_target *t)
+{
+    return t->is_service_endpoint || op->level != S3_BUCKET || op->query.n > 0;
+}
+
 static struct slice find_rest(const struct http_req *req, struct slice path, struct slice service)
 {
     for (size_t i = 0; i < ARRAY_LEN(rest_ops); i++) {
@@ -227,7 +235,7 @@ void operation_read(const struct http_req *req, const struct operation_source *f
         if (op) {
             t->operation = op->name;
             t->error_in_200 = op->flags & OP_ERROR_IN_200;
-            t->xml_in_200 = op->flags & OP_XML_IN_200;
+            t->xml_in_200 = (op->flags & OP_XML_IN_200) && is_surely(op, t);
         }
         return;
     }

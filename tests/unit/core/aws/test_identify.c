@@ -353,6 +353,47 @@ START_TEST(s3_operations)
 }
 END_TEST
 
+/* Operations that answer in XML, and those that hand out what the caller has stored. */
+START_TEST(s3_answers)
+{
+    static const struct {
+        enum http_method method;
+        const char *host, *path, *operation;
+        bool xml_in_200;
+    } cases[] = {
+        {HTTP_GET, "b.s3.amazonaws.com", "/?list-type=2", "ListObjectsV2", true},
+        {HTTP_GET, "b.s3.amazonaws.com", "/", "ListObjects", true},
+        {HTTP_GET, "s3.amazonaws.com", "/", "ListBuckets", true},
+        {HTTP_GET, "b.s3.amazonaws.com", "/?acl", "GetBucketAcl", true},
+        {HTTP_GET, "b.s3.amazonaws.com", "/k?acl", "GetObjectAcl", true},
+        {HTTP_GET, "b.s3.amazonaws.com", "/k?uploadId=u", "ListParts", true},
+        {HTTP_POST, "b.s3.amazonaws.com", "/k?uploads", "CreateMultipartUpload", true},
+        {HTTP_POST, "b.s3.amazonaws.com", "/?delete", "DeleteObjects", true},
+        {HTTP_GET, "b.s3.amazonaws.com", "/k", "GetObject", false},
+        {HTTP_GET, "b.s3.amazonaws.com", "/k?policy", "GetObject", false},
+        {HTTP_GET, "b.s3.amazonaws.com", "/?policy", "GetBucketPolicy", false},
+        {HTTP_GET, "b.s3.amazonaws.com", "/k?torrent", "GetObjectTorrent", false},
+        {HTTP_GET, "b.s3.amazonaws.com", "/k?annotation=a", "GetObjectAnnotation", false},
+        {HTTP_POST, "b.s3.amazonaws.com", "/k?select&select-type=2", "SelectObjectContent", false},
+        {HTTP_PUT, "b.s3.amazonaws.com", "/k", "PutObject", false},
+        {HTTP_GET, "1.s3-control.us-east-1.amazonaws.com", "/", "", false},
+        /* Custom endpoints: a key where we see a bucket. */
+        {HTTP_GET, "minio.internal", "/k", "ListObjects", false},
+        {HTTP_GET, "minio.internal", "/k?list-type=2", "ListObjectsV2", true},
+        {HTTP_GET, "minio.internal", "/b/k?tagging", "GetObjectTagging", true},
+        {HTTP_GET, "minio.internal", "/", "ListBuckets", true},
+    };
+    const struct header h[] = {{"authorization", SCOPE("us-east-1", "s3")}, {NULL, NULL}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct aws_target t = identify(cases[i].method, cases[i].host, cases[i].path,
+                                       strchr(cases[i].host, 'w') ? NULL : h);
+        is(t.operation, cases[i].operation);
+        ck_assert_msg(t.xml_in_200 == cases[i].xml_in_200, "%s%s", cases[i].host, cases[i].path);
+        ck_assert(!t.error_in_200);
+    }
+}
+END_TEST
+
 START_TEST(s3_at_a_custom_endpoint)
 {
     const struct header h[] = {{"authorization", SCOPE("us-east-1", "s3")}, {NULL, NULL}};
@@ -398,6 +439,7 @@ static TCase *what(void)
     tcase_add_test(tc, query_protocol);
     tcase_add_test(tc, rpc_v2_and_rest_paths);
     tcase_add_test(tc, s3_operations);
+    tcase_add_test(tc, s3_answers);
     tcase_add_test(tc, s3_at_a_custom_endpoint);
     return tc;
 }
