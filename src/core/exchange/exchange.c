@@ -104,9 +104,8 @@ static void begin_attempt(struct xch *x, int64_t now_ns, struct xch_acts *acts)
         wait_ns = env->budget->ops->admit(env->budget, now_ns);
     if (wait_ns == 0) {
         x->redialled = false;
-        /* After a transport failure other idle connections are as likely to be dead (13.1); and
-         * what cannot be sent again must not meet one. */
-        dial(x, x->failure != RETRY_FAIL_NONE || !x->replayable, acts);
+        /* What cannot be sent again must not meet a stale connection. */
+        dial(x, x->distrust || !x->replayable, acts);
         return;
     }
     if (wait_ns > env->max_delay_ns(env->arg, now_ns) || !env->can_park(env->arg)) {
@@ -116,6 +115,14 @@ static void begin_attempt(struct xch *x, int64_t now_ns, struct xch_acts *acts)
     x->run.waited_ns += wait_ns;
     arm(acts, wait_ns);
     set_state(x, XST_ADMIT);
+}
+
+/* What an attempt says about connections (13.1): after a transport failure other idle ones are as
+ * likely to be dead, and in behaviour 2.0 a transient error is reason enough. */
+static bool is_suspect(const struct xch *x, const struct retry_outcome *o, enum retry_class class)
+{
+    return o->failure != RETRY_FAIL_NONE ||
+           (x->env.policy->fresh_after_transient && class == RETRY_TRANSIENT);
 }
 
 /* An attempt came to an end. */
@@ -132,6 +139,7 @@ static void judge(struct xch *x, const struct retry_outcome *o, int64_t now_ns,
     verdict_after(env->policy, &x->run, o, &limits, env->budget, env->rng, v);
     acts->judged = true;
     x->failure = o->failure;
+    x->distrust = is_suspect(x, o, v->class);
     if (env->policy->mode == RETRY_MODE_ADAPTIVE)
         env->budget->ops->observe(env->budget, v->class == RETRY_THROTTLING, now_ns);
 
@@ -140,7 +148,7 @@ static void judge(struct xch *x, const struct retry_outcome *o, int64_t now_ns,
         return;
     }
     if (v->what == VERDICT_RETRY && x->conn) {
-        bool fit = x->sent && x->whole && o->failure == RETRY_FAIL_NONE;
+        bool fit = x->sent && x->whole && !x->distrust;
         release(x, acts, fit ? XACT_KEEP : XACT_DROP);
     } else if (x->conn && !x->holding) {
         release(x, acts, XACT_DROP); /* a penalty needs the connection for a held response only */

@@ -115,6 +115,7 @@ struct xch {
     struct xch_env env;
     struct retry_run run;
     bool replayable;
+    bool distrust;  /* the next connection is not to come from the pool */
     bool reused;    /* the present connection came from the pool */
     bool redialled; /* this attempt already had its free second connection (spec 13.1) */
     bool holding;   /* a response is held */

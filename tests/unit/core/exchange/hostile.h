@@ -124,7 +124,10 @@ static inline void hostile_init(struct hostile *h, struct picker picker)
     };
     *h = (struct hostile){.picker = picker, .policy = retry_policy_standard_21, .now_ns = 1};
     h->policy.codes = (struct retry_codes){codes, ARRAY_LEN(codes)};
-    h->policy.mode = (enum retry_mode)hostile_pick(h, 3);
+    h->policy.mode = (enum retry_mode)hostile_pick(h, RETRY_MODE_LEGACY + 1);
+    h->policy.quota = (enum retry_quota)hostile_pick(h, RETRY_QUOTA_JAVA_V1 + 1);
+    h->policy.cost_throttling = hostile_pick(h, 6);
+    h->policy.fresh_after_transient = hostile_pick(h, 2);
     h->policy.max_attempts = 1 + hostile_pick(h, 5);
     h->policy.long_poll = hostile_pick(h, 2);
     h->policy.quota_capacity = hostile_pick(h, 100);
