@@ -45,7 +45,7 @@ LIBRARIES = {
 # All that core/ may take from the C library, by header.
 CORE_HEADERS = {"arpa/inet.h", "assert.h", "ctype.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h",
                 "stdalign.h", "stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h",
-                "stdnoreturn.h", "string.h", "time.h", "jansson.h", "expat.h"}
+                "stdnoreturn.h", "string.h", "time.h", "jansson.h", "expat.h", "zlib.h"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
