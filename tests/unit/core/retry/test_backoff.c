@@ -54,6 +54,71 @@ START_TEST(no_index_and_no_ceiling_overflows)
 }
 END_TEST
 
+static int64_t wait_ms(const struct retry_policy *p, unsigned i, double r)
+{
+    return backoff_ns(p, RETRY_TRANSIENT, i, r) / NS_PER_MS;
+}
+
+/* Full jitter caps first, a random base last: 0.5 of a capped ceiling against a capped half. */
+START_TEST(four_kinds_of_jitter)
+{
+    struct retry_policy p = standard();
+    p.base_transient_ns = 1000 * NS_PER_MS;
+    p.max_backoff_ns = 3000 * NS_PER_MS;
+    static const struct {
+        enum retry_jitter jitter;
+        double r;
+        int64_t ms[4];
+    } kinds[] = {
+        {RETRY_JITTER_NONE, 0.5, {1000, 2000, 3000, 3000}},
+        {RETRY_JITTER_FULL, 0.5, {500, 1000, 1500, 1500}},
+        {RETRY_JITTER_FULL, 0, {0, 0, 0, 0}},
+        {RETRY_JITTER_EQUAL, 0, {500, 1000, 1500, 1500}},
+        {RETRY_JITTER_EQUAL, 0.5, {750, 1500, 2250, 2250}},
+        {RETRY_JITTER_EQUAL, 1, {1000, 2000, 3000, 3000}},
+        {RETRY_JITTER_RANDOM_BASE, 0.5, {500, 1000, 2000, 3000}},
+        {RETRY_JITTER_RANDOM_BASE, 0, {0, 0, 0, 0}},
+    };
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+        for (unsigned i = 0; i < 4; i++) {
+            p.jitter_transient = kinds[k].jitter;
+            ck_assert_int_eq(wait_ms(&p, i, kinds[k].r), kinds[k].ms[i]);
+        }
+}
+END_TEST
+
+START_TEST(each_class_has_its_jitter)
+{
+    struct retry_policy p = standard();
+    p.jitter_throttling = RETRY_JITTER_EQUAL;
+    ck_assert_int_eq(backoff_ns(&p, RETRY_TRANSIENT, 0, 0.0), 0);
+    ck_assert_int_eq(backoff_ns(&p, RETRY_THROTTLING, 0, 0.0), 500 * NS_PER_MS);
+}
+END_TEST
+
+/* The retries at once count for the exponent of those that follow. */
+START_TEST(first_retries_at_once)
+{
+    struct retry_policy p = standard();
+    p.no_wait_first = 2;
+    ck_assert_int_eq(wait_ms(&p, 0, 1.0), 0);
+    ck_assert_int_eq(wait_ms(&p, 1, 1.0), 0);
+    ck_assert_int_eq(wait_ms(&p, 2, 1.0), 200);
+}
+END_TEST
+
+START_TEST(no_cap_does_not_overflow)
+{
+    struct retry_policy p = standard();
+    p.max_backoff_ns = INT64_MAX;
+    for (int j = RETRY_JITTER_NONE; j <= RETRY_JITTER_RANDOM_BASE; j++) {
+        p.jitter_transient = (enum retry_jitter)j;
+        ck_assert_int_eq(backoff_ns(&p, RETRY_TRANSIENT, 99, 1.0), INT64_MAX);
+        ck_assert_int_ge(backoff_ns(&p, RETRY_TRANSIENT, 99, 0.7), INT64_MAX / 10 * 6);
+    }
+}
+END_TEST
+
 /* 0 <= t <= ceiling, and t grows with r, for every class and index. */
 START_TEST(delays_stay_below_their_ceiling)
 {
@@ -117,6 +182,53 @@ START_TEST(the_server_is_clamped)
     struct retry_outcome huge = {.has_retry_after = true, .retry_after_ns = INT64_MAX};
     ck_assert_int_eq(backoff_directed_ns(&p, &huge, 20 * NS_PER_S), 25 * NS_PER_S);
     ck_assert_int_eq(backoff_directed_ns(&p, &huge, INT64_MAX - 3), INT64_MAX);
+}
+END_TEST
+
+static int64_t http_ms(enum retry_after_kind kind, enum retry_http_after form, int64_t header_ms,
+                       int64_t t_ms)
+{
+    struct retry_policy p = standard();
+    p.retry_after = kind;
+    struct retry_outcome o = {.http_after = form,
+                              .http_after_ns = header_ms * NS_PER_MS,
+                              .has_retry_after = true,
+                              .retry_after_ns = 7 * NS_PER_S};
+    return backoff_directed_ns(&p, &o, t_ms * NS_PER_MS) / NS_PER_MS;
+}
+
+START_TEST(retry_after_in_seconds)
+{
+    const enum retry_after_kind kind = RETRY_AFTER_HTTP_SECONDS;
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_SECONDS, 2000, 50), 2000);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_SECONDS, 0, 50), 50);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_SECONDS, 86400000, 50), 86400000);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_DATE, 2000, 50), 50);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_NONE, 2000, 50), 50);
+}
+END_TEST
+
+START_TEST(retry_after_in_any_form)
+{
+    const enum retry_after_kind kind = RETRY_AFTER_HTTP_ANY;
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_SECONDS, 2000, 50), 2000);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_DATE, 2000, 50), 2000);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_DATE, 0, 50), 50);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_SECONDS, 86400000, 50), 20000);
+    ck_assert_int_eq(http_ms(kind, RETRY_HTTP_AFTER_NONE, 2000, 50), 50);
+}
+END_TEST
+
+START_TEST(seconds)
+{
+    int64_t ns = -7;
+    ck_assert(backoff_parse_retry_seconds(SLICE(" 120 "), &ns));
+    ck_assert_int_eq(ns, 120 * NS_PER_S);
+    ck_assert(backoff_parse_retry_seconds(SLICE("9223372037"), &ns));
+    ck_assert_int_eq(ns, INT64_MAX);
+    ck_assert(!backoff_parse_retry_seconds(SLICE("-1"), &ns));
+    ck_assert(!backoff_parse_retry_seconds(SLICE("1.5"), &ns));
+    ck_assert(!backoff_parse_retry_seconds(SLICE("Fri, 31 Dec 1999 23:59:59 GMT"), &ns));
 }
 END_TEST
 
@@ -205,6 +317,10 @@ static TCase *backoff(void)
     tcase_add_test(tc, no_index_and_no_ceiling_overflows);
     tcase_add_test(tc, delays_stay_below_their_ceiling);
     tcase_add_test(tc, jitter_is_full_and_uniform);
+    tcase_add_test(tc, four_kinds_of_jitter);
+    tcase_add_test(tc, each_class_has_its_jitter);
+    tcase_add_test(tc, first_retries_at_once);
+    tcase_add_test(tc, no_cap_does_not_overflow);
     return tc;
 }
 
@@ -212,6 +328,9 @@ static TCase *directed(void)
 {
     TCase *tc = tcase_create("directed");
     tcase_add_test(tc, the_server_is_clamped);
+    tcase_add_test(tc, retry_after_in_seconds);
+    tcase_add_test(tc, retry_after_in_any_form);
+    tcase_add_test(tc, seconds);
     tcase_add_loop_test(tc, header_values, 0, ARRAY_LEN(headers));
     tcase_add_test(tc, four_thousand_digits);
     tcase_add_test(tc, no_header_leaves_the_clamp);

@@ -109,12 +109,160 @@ START_TEST(option_retry_429)
 }
 END_TEST
 
+/* A row may hold with one status only (python's pairs). */
+START_TEST(code_and_status)
+{
+    static const struct retry_code pair[] = {{{"Throttling", 10}, RETRY_THROTTLING, 400}};
+    struct retry_policy p = with_tables();
+    p.codes = (struct retry_codes){pair, 1};
+    enum retry_rule rule;
+    struct retry_outcome o = {.status = 400, .code = SLICE("Throttling")};
+    ck_assert_int_eq(classify(&p, &o, &rule), RETRY_THROTTLING);
+    o.status = 403;
+    ck_assert_int_eq(classify(&p, &o, &rule), RETRY_FINAL);
+}
+END_TEST
+
+START_TEST(modeled_errors)
+{
+    static const struct retry_code rows_[] = {{{"ConflictException", 17}, RETRY_TRANSIENT}};
+    struct retry_policy p = with_tables();
+    enum retry_rule rule;
+    struct retry_outcome o = {.status = 409, .code = SLICE("ConflictException")};
+    ck_assert_int_eq(classify(&p, &o, &rule), RETRY_FINAL);
+    p.modeled_codes = (struct retry_codes){rows_, 1};
+    ck_assert_int_eq(classify(&p, &o, &rule), RETRY_TRANSIENT);
+    ck_assert_int_eq(rule, RETRY_RULE_MODELED);
+}
+END_TEST
+
+static const struct {
+    unsigned status;
+    const char *code;
+    enum retry_failure failure;
+    enum retry_class class;
+    bool by_override;
+} words[] = {
+    {503, "NeverThis", 0, RETRY_FINAL, true},
+    {400, "SlowMe", 0, RETRY_THROTTLING, true},
+    {400, "AgainPlease", 0, RETRY_TRANSIENT, true},
+    {501, "", 0, RETRY_TRANSIENT, true},
+    {599, "", 0, RETRY_TRANSIENT, true},
+    {504, "", 0, RETRY_FINAL, true},
+    {504, "SlowMe", 0, RETRY_FINAL, true},      /* never beats retried */
+    {501, "NeverThis", 0, RETRY_FINAL, true},   /* in both orders */
+    {501, "SlowMe", 0, RETRY_THROTTLING, true}, /* the code before the status */
+    {504, "SlowDown", 0, RETRY_FINAL, true},    /* and all of it before the rules */
+    {503, "SlowDown", 0, RETRY_THROTTLING, false},
+    {502, "", 0, RETRY_TRANSIENT, false},
+    {200, "NeverThis", 0, RETRY_SUCCESS, false}, /* only of failed attempts */
+    {0, "", RETRY_FAIL_RESET, RETRY_TRANSIENT, false},
+    {0, "", RETRY_FAIL_POLICY, RETRY_FINAL, false},
+    {501, "SlowMe", RETRY_FAIL_OVERLOAD, RETRY_FINAL, false},
+};
+
+START_TEST(the_users_word)
+{
+    static const struct retry_code codes[] = {
+        {{"AgainPlease", 11}, RETRY_TRANSIENT},
+        {{"NeverThis", 9}, RETRY_FINAL},
+        {{"SlowMe", 6}, RETRY_THROTTLING},
+    };
+    static const struct retry_status statuses[] = {
+        {501, 501, RETRY_TRANSIENT}, {504, 504, RETRY_FINAL}, {590, 599, RETRY_TRANSIENT}};
+    static const struct retry_override user = {{codes, 3}, {statuses, 3}};
+    struct retry_policy p = with_tables();
+    p.override = &user;
+    struct retry_outcome o = {.status = words[_i].status,
+                              .code = slice_str(words[_i].code),
+                              .failure = words[_i].failure};
+    enum retry_rule rule;
+    ck_assert_str_eq(retry_class_name(classify(&p, &o, &rule)), retry_class_name(words[_i].class));
+    ck_assert_int_eq(rule == RETRY_RULE_OVERRIDE, words[_i].by_override);
+}
+END_TEST
+
+/* The order of rules is the policy's: the same two, both ways. */
+START_TEST(order_is_data)
+{
+    static const enum retry_rule code_first[] = {RETRY_RULE_OTHER_CODE, RETRY_RULE_STATUS,
+                                                 RETRY_RULE_NONE};
+    static const enum retry_rule status_first[] = {RETRY_RULE_STATUS, RETRY_RULE_OTHER_CODE,
+                                                   RETRY_RULE_NONE};
+    struct retry_policy p = with_tables();
+    struct retry_outcome o = {.status = 500, .code = SLICE("SomethingBroke")};
+    enum retry_rule rule;
+    p.order = code_first;
+    ck_assert_int_eq(classify(&p, &o, &rule), RETRY_FINAL);
+    ck_assert_int_eq(rule, RETRY_RULE_OTHER_CODE);
+    p.order = status_first;
+    ck_assert_int_eq(classify(&p, &o, &rule), RETRY_TRANSIENT);
+    ck_assert_int_eq(rule, RETRY_RULE_STATUS);
+}
+END_TEST
+
+START_TEST(checksum_counts_where_the_policy_says)
+{
+    static const enum retry_class classes_200[] = {RETRY_SUCCESS, RETRY_TRANSIENT, RETRY_TRANSIENT};
+    static const enum retry_class classes_403[] = {RETRY_FINAL, RETRY_FINAL, RETRY_TRANSIENT};
+    struct retry_policy p = with_tables();
+    enum retry_rule rule;
+    for (int kind = RETRY_CRC32_NONE; kind <= RETRY_CRC32_ANY; kind++) {
+        p.crc32 = (enum retry_crc32)kind;
+        struct retry_outcome o = {.failure = RETRY_FAIL_CHECKSUM, .status = 200};
+        ck_assert_int_eq(classify(&p, &o, &rule), classes_200[kind]);
+        o.status = 403;
+        ck_assert_int_eq(classify(&p, &o, &rule), classes_403[kind]);
+    }
+}
+END_TEST
+
+static const struct {
+    enum retry_failure failure;
+    unsigned status;
+    const char *code;
+    enum retry_class class;
+} outside[] = {
+    {0, 429, "", RETRY_THROTTLING},
+    {0, 502, "", RETRY_TRANSIENT},
+    {0, 503, "SlowDown", RETRY_TRANSIENT},
+    {0, 504, "", RETRY_TRANSIENT},
+    {0, 500, "", RETRY_FINAL},
+    {0, 408, "", RETRY_FINAL},
+    {0, 400, "ThrottlingException", RETRY_FINAL},
+    {0, 200, "", RETRY_SUCCESS},
+    {RETRY_FAIL_DNS, 0, "", RETRY_TRANSIENT},
+    {RETRY_FAIL_CONNECT_REFUSED, 0, "", RETRY_TRANSIENT},
+    {RETRY_FAIL_CONNECT_TIMEOUT, 0, "", RETRY_TRANSIENT},
+    {RETRY_FAIL_TLS, 0, "", RETRY_TRANSIENT},
+    {RETRY_FAIL_CLOSED, 0, "", RETRY_TRANSIENT},
+    {RETRY_FAIL_READ_TIMEOUT, 0, "", RETRY_TRANSIENT},
+    {RETRY_FAIL_CERTIFICATE, 0, "", RETRY_FINAL},
+};
+
+START_TEST(generic_profile)
+{
+    struct retry_outcome o = {.failure = outside[_i].failure,
+                              .status = outside[_i].status,
+                              .code = slice_str(outside[_i].code)};
+    enum retry_rule rule;
+    ck_assert_str_eq(retry_class_name(classify(&retry_policy_generic, &o, &rule)),
+                     retry_class_name(outside[_i].class));
+}
+END_TEST
+
 static TCase *classes(void)
 {
     TCase *tc = tcase_create("classify");
     tcase_add_loop_test(tc, precedence, 0, ARRAY_LEN(rows));
     tcase_add_test(tc, transport_failures);
     tcase_add_test(tc, option_retry_429);
+    tcase_add_test(tc, code_and_status);
+    tcase_add_test(tc, modeled_errors);
+    tcase_add_loop_test(tc, the_users_word, 0, ARRAY_LEN(words));
+    tcase_add_test(tc, order_is_data);
+    tcase_add_test(tc, checksum_counts_where_the_policy_says);
+    tcase_add_loop_test(tc, generic_profile, 0, ARRAY_LEN(outside));
     return tc;
 }
 

@@ -185,6 +185,134 @@ START_TEST(off_touches_nothing)
 }
 END_TEST
 
+/* retry-semantics 7.1: a timeout has its own price, unless the response was a throttling one. */
+START_TEST(timeouts_cost_more_in_20)
+{
+    static const struct {
+        enum retry_failure failure;
+        unsigned status, cost;
+    } prices[] = {
+        {RETRY_FAIL_CONNECT_TIMEOUT, 0, 10},
+        {RETRY_FAIL_TLS_TIMEOUT, 0, 10},
+        {RETRY_FAIL_READ_TIMEOUT, 0, 10},
+        {RETRY_FAIL_READ_TIMEOUT, 429, 5},
+        {RETRY_FAIL_RESET, 0, 5},
+        {RETRY_FAIL_NONE, 503, 5},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
+        struct scene s = scene_new();
+        s.policy = retry_policy_standard_20;
+        judge(&s, (struct retry_outcome){.failure = prices[i].failure, .status = prices[i].status});
+        ck_assert_uint_eq(s.v.cost, prices[i].cost);
+        expect(judge(&s, ok), VERDICT_DELIVER, VERDICT_SUCCESS, 500);
+    }
+}
+END_TEST
+
+/* --- Java's quotas (legacy-modes 7, 8) --- */
+
+static struct scene java(enum retry_quota style, unsigned tokens)
+{
+    struct scene s = scene_new();
+    s.policy.quota = style;
+    s.policy.max_attempts = 4;
+    s.policy.cost_transient = s.policy.cost_timeout = 5;
+    s.policy.cost_throttling = 0;
+    s.budget.debt = 500 - tokens;
+    return s;
+}
+
+enum { OK = 200, BAD = 503, SLOW = 429, DENIED = 403 };
+
+static const struct {
+    unsigned start, statuses[6];
+    unsigned v1, v2; /* tokens at the end */
+} sequences[] = {
+    {500, {BAD, BAD, BAD, BAD}, 485, 485},
+    {500, {BAD, BAD, OK}, 495, 495},
+    {500, {BAD, SLOW, SLOW, SLOW}, 500, 495},
+    {500, {BAD, BAD, SLOW, SLOW}, 495, 490},
+    {500, {BAD, SLOW, OK}, 500, 496},
+    {500, {SLOW, SLOW, SLOW, SLOW}, 500, 500},
+    {490, {SLOW, OK}, 491, 491},
+    {490, {OK}, 491, 491},
+    {20, {DENIED}, 20, 20},
+    {20, {BAD, DENIED}, 15, 15},
+    {9, {BAD, BAD}, 4, 4},
+    {0, {SLOW, OK}, 1, 1},
+    {4, {DENIED}, 4, 4},
+};
+
+START_TEST(java_sequences)
+{
+    for (int v1 = 0; v1 <= 1; v1++) {
+        struct scene s = java(v1 ? RETRY_QUOTA_JAVA_V1 : RETRY_QUOTA_JAVA, sequences[_i].start);
+        const unsigned *status = sequences[_i].statuses;
+        for (; *status; status++) {
+            judge(&s, (struct retry_outcome){.status = *status});
+            ck_assert_int_eq(s.v.what, status[1] ? VERDICT_RETRY : VERDICT_DELIVER);
+        }
+        ck_assert_uint_eq(s.v.tokens_after, v1 ? sequences[_i].v1 : sequences[_i].v2);
+    }
+}
+END_TEST
+
+/* A throttled attempt that may not be repeated for a reason of ours gives back as well. */
+START_TEST(java_v1_gives_back_when_stopped)
+{
+    struct scene s = java(RETRY_QUOTA_JAVA_V1, 500);
+    judge(&s, bad);
+    s.limits.can_park = false;
+    expect(judge(&s, slow), VERDICT_DELIVER, VERDICT_OVERLOAD, 500);
+}
+END_TEST
+
+START_TEST(no_quota_touches_no_budget)
+{
+    struct scene s = scene_new();
+    s.policy.quota = RETRY_QUOTA_NONE;
+    s.budget.debt = 500;
+    expect(judge(&s, bad), VERDICT_RETRY, VERDICT_WILL_RETRY, 0);
+    ck_assert_uint_eq(s.v.cost, 0);
+    expect(judge(&s, ok), VERDICT_DELIVER, VERDICT_SUCCESS, 0);
+    ck_assert_uint_eq(s.budget.debt, 500);
+}
+END_TEST
+
+/* cpp: with its clock put right a request goes out at once. */
+START_TEST(clock_skew_may_not_wait)
+{
+    static const enum retry_rule order[] = {RETRY_RULE_CLOCK_SKEW, RETRY_RULE_NONE};
+    static const struct retry_status any[] = {{400, 599, RETRY_TRANSIENT}};
+    static const struct retry_skew skew = {
+        .statuses = {any, 1}, .min_ns = NS_PER_S, .at_once = true};
+    struct scene s = scene_new();
+    s.policy.order = order;
+    s.policy.skew = &skew;
+    s.policy.clock_skew = true;
+    struct retry_outcome o = {.status = 403, .date_skew_ns = NS_PER_S};
+    expect(judge(&s, o), VERDICT_RETRY, VERDICT_WILL_RETRY, 486);
+    ck_assert_int_eq(s.v.delay_ns, 0);
+    ck_assert_uint_eq(draws, 0);
+    o.date_skew_ns--;
+    expect(judge(&s, o), VERDICT_DELIVER, VERDICT_NOT_RETRYABLE, 486);
+}
+END_TEST
+
+/* A strategy without a cap, and nothing that bounds its waits. */
+START_TEST(the_sum_of_waits_saturates)
+{
+    struct scene s = scene_new();
+    s.policy.quota = RETRY_QUOTA_NONE;
+    s.policy.max_backoff_ns = INT64_MAX;
+    s.policy.max_attempts = 100;
+    for (int i = 0; i < 99; i++)
+        judge(&s, bad);
+    ck_assert_int_eq(s.v.what, VERDICT_RETRY);
+    ck_assert_int_eq(s.run.waited_ns, INT64_MAX);
+}
+END_TEST
+
 START_TEST(why_names_are_distinct)
 {
     for (int i = VERDICT_SUCCESS; i <= VERDICT_WILL_RETRY; i++)
@@ -207,6 +335,12 @@ static TCase *verdicts(void)
     tcase_add_test(tc, limits_are_checked_before_spending);
     tcase_add_test(tc, a_past_deadline_stops_everything);
     tcase_add_test(tc, off_touches_nothing);
+    tcase_add_test(tc, timeouts_cost_more_in_20);
+    tcase_add_loop_test(tc, java_sequences, 0, ARRAY_LEN(sequences));
+    tcase_add_test(tc, java_v1_gives_back_when_stopped);
+    tcase_add_test(tc, no_quota_touches_no_budget);
+    tcase_add_test(tc, clock_skew_may_not_wait);
+    tcase_add_test(tc, the_sum_of_waits_saturates);
     tcase_add_test(tc, why_names_are_distinct);
     return tc;
 }
