@@ -136,6 +136,15 @@ static void retire(struct lookup *lk)
     list_remove(&lk->bucket);
 }
 
+/* Retires it unanswered. c-ares still has it: freed when c-ares is done. */
+static void give_up(struct lookup *lk)
+{
+    retire(lk);
+    lk->given_up = true;
+    if (!lk->asking)
+        loop_defer(lk->dns->loop, free, lk);
+}
+
 /* --- c-ares: results --- */
 
 static const char *problem_of(int status)
@@ -285,12 +294,8 @@ static void on_deadline(void *arg)
         struct lookup *lk = list_entry(d->pending.next, struct lookup, age);
         if (lk->deadline_ns > loop_now_ns(d->loop))
             break;
-        retire(lk);
         answer_waiters(lk, r);
-        if (lk->asking)
-            lk->given_up = true;
-        else
-            free(lk);
+        give_up(lk);
     }
     dns_result_unref(r);
     ask(d);
@@ -439,9 +444,14 @@ bool dns_use_servers(struct dns *d, const char *csv)
     return ares_set_servers_ports_csv(d->channel, csv) == ARES_SUCCESS;
 }
 
-static void on_free(void *arg)
+static void drop_queries(struct list *head)
 {
-    free(arg);
+    struct list *next;
+    for (struct list *i = head->next; i != head; i = next) {
+        next = i->next;
+        dns_cancel(list_entry(i, struct dns_query, link));
+    }
+    list_init(head);
 }
 
 void dns_free(struct dns *d)
@@ -450,20 +460,14 @@ void dns_free(struct dns *d)
         return;
     while (!list_empty(&d->pending)) {
         struct lookup *lk = list_entry(d->pending.next, struct lookup, age);
-        while (!list_empty(&lk->waiters))
-            dns_cancel(list_entry(lk->waiters.next, struct dns_query, link));
-        retire(lk);
-        if (lk->asking)
-            lk->given_up = true; /* freed by c-ares's last call */
-        else
-            free(lk);
+        drop_queries(&lk->waiters);
+        give_up(lk);
     }
-    while (!list_empty(&d->ready))
-        dns_cancel(list_entry(d->ready.next, struct dns_query, link));
+    drop_queries(&d->ready);
     ares_destroy(d->channel);
     ares_library_cleanup();
     dnscache_free(d->cache);
     loop_timer_fini(&d->retry);
     loop_timer_fini(&d->deadline);
-    loop_defer(d->loop, on_free, d); /* a delivery may be on its way */
+    loop_defer(d->loop, free, d); /* a delivery may be on its way */
 }

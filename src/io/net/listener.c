@@ -138,11 +138,6 @@ struct listener *listener_adopt(struct loop *l, int fd, listener_fn *fn, void *a
     return make(l, fd, fn, arg, err);
 }
 
-static void on_free(void *arg)
-{
-    free(arg);
-}
-
 void listener_close(struct listener *ls)
 {
     if (!ls)
@@ -151,7 +146,7 @@ void listener_close(struct listener *ls)
     event_free(ls->ev);
     loop_timer_fini(&ls->rest);
     close(ls->fd);
-    loop_defer(ls->loop, on_free, ls);
+    loop_defer(ls->loop, free, ls);
 }
 
 void listener_pause(struct listener *ls, bool paused)

@@ -96,9 +96,9 @@ static struct conn *extract(struct idle *i)
     i->pool->n--;
     if (--o->n == 0) {
         list_remove(&o->bucket);
-        free(o);
+        loop_defer(i->pool->loop, free, o);
     }
-    free(i);
+    loop_defer(i->pool->loop, free, i);
     return c;
 }
 
