@@ -64,8 +64,13 @@ static void forget(struct dnscache *c, struct entry *e)
 
 void dnscache_free(struct dnscache *c)
 {
-    while (!list_empty(&c->use))
-        forget(c, list_entry(c->use.next, struct entry, use));
+    struct list *next;
+    for (struct list *i = c->use.next; i != &c->use; i = next) {
+        struct entry *e = list_entry(i, struct entry, use);
+        next = i->next;
+        dns_result_unref(e->result);
+        free(e);
+    }
     free(c);
 }
 
