@@ -21,7 +21,8 @@ TYPES = {
     "BOOL": "boolean", "DURATION": "duration", "SIZE": "size", "COUNT": "number", "CHOICE": "word",
     "PATH": "path", "LISTEN": "list of addresses", "HOSTS": "list of hosts", "OPEN_HOSTS": "list of hosts",
     "PORTS": "list of ports", "CIDRS": "list of ranges", "RESOLVE": "address", "SERVICE_MODE": "word",
-    "SERVICE_ATTEMPTS": "number",
+    "SERVICE_ATTEMPTS": "number", "MODE": "word", "FLAVOUR": "word", "WORDS": "list of words",
+    "KEYS": "list of access key ids", "STATUSES": "list of statuses",
 }
 # The name that "*" stands for, and a line that shows the map in use.
 MAPS = {
@@ -29,6 +30,22 @@ MAPS = {
     "retry.services.*.mode": ("SERVICE", "dynamodb: {mode: standard, max_attempts: 10}"),
     "retry.services.*.max_attempts": ("SERVICE", None),
 }
+# What AWS SDKs can be told, too: the shipped file leaves it to them.
+SHARED = ("retry.mode", "retry.behaviour", "retry.max_attempts")
+# What conf/retryd.yaml says of rules before it names their options.
+RULES_DOC = ("Settings for some requests: a list of rules, each with what it matches and what it sets. The first rule "
+             "that matches a request counts, alone; what it does not set is as above. Below match, a request must meet "
+             "every line, and one value of each. `retryd check` warns of rules that can never match.")
+RULES_EXAMPLE = """\
+- match: {service: dynamodb, operation: [GetItem, Query], region: eu-central-1}
+  max_attempts: 8
+  base_delay: 20ms
+  quota: {capacity: 1000}
+- match: {host: api.example.com}
+  profile: generic
+  retry_statuses: [500]
+  never_retry_codes: [PaymentRequired]
+"""
 
 
 class Option:
@@ -38,8 +55,13 @@ class Option:
             self.default, self.allowed, self.doc = args[3:]
         elif macro == "LIST":
             self.default, self.allowed, self.doc = args[3], "", args[4]
+        elif macro == "RULE_LIST":
+            self.default, self.allowed, self.doc = "", "", args[3]
         else:
             self.default, self.allowed, self.doc = "", args[3], args[4]
+
+    def in_rule(self):
+        return self.kind in ("RULE", "RULE_LIST")
 
     def yaml_value(self):
         if self.kind == "LIST":
@@ -50,13 +72,13 @@ class Option:
 def read_table(text):
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     options = []
-    for macro, body in re.findall(r"^(OPTION|LIST|MAP)\((.*?)\)$", text, flags=re.S | re.M):
+    for macro, body in re.findall(r"^(OPTION|LIST|MAP|RULE|RULE_LIST)\((.*?)\)$", text, flags=re.S | re.M):
         args = []
         for words in re.findall(r'((?:"(?:[^"\\]|\\.)*"\s*)+|[\w.]+)', body):
             parts = re.findall(r'"((?:[^"\\]|\\.)*)"', words)
             args.append("".join(parts) if words.startswith('"') else words)
         options.append(Option(macro, args))
-    rows = len(re.findall(r"^(?:OPTION|LIST|MAP)\(", text, flags=re.M))
+    rows = len(re.findall(r"^(?:OPTION|LIST|MAP|RULE|RULE_LIST)\(", text, flags=re.M))
     if rows != len(options) or not options:
         sys.exit(f"{TABLE}: {rows} rows, but {len(options)} could be read")
     return options
@@ -71,13 +93,29 @@ def doc_of(option):
     return f"{option.doc} ({option.allowed})" if option.allowed else option.doc
 
 
+def make_rules(options):
+    """The list of rules with an example and a line for each option, all in comments."""
+    lines = [""] + comment(RULES_DOC, "") + ["#"]
+    lines += [f"#   {line}" for line in RULES_EXAMPLE.splitlines()] + ["#", "# A rule may have:"]
+    for option in options:
+        text = textwrap.wrap(f"{option.path}: {doc_of(option)}", 94, break_long_words=False, break_on_hyphens=False)
+        lines += [f"#   {text[0]}"] + [f"#     {line}" for line in text[1:]]
+    return lines + ["rules: []"]
+
+
 def make_conf(options):
     lines = [
         "# Configuration of retryd. All of this is the default: keep what you change, drop the rest.",
-        "# Manual: retryd.yaml(5). `retryd check -c FILE --show` says what a file comes to.",
+        "# What begins with # and no blank can be set in AWS_* variables and ~/.aws/config as well.",
+        "# Manual: retryd.yaml(5). `retryd config -c FILE` says what a file comes to.",
     ]
     open_sections = []
+    rules = [option for option in options if option.in_rule()]
     for option in options:
+        if option.in_rule():
+            lines += make_rules(rules) if option is rules[0] else []
+            open_sections = []
+            continue
         *sections, key = option.path.split(".")
         if option.kind == "MAP":
             at = option.path.split(".").index("*")
@@ -90,7 +128,8 @@ def make_conf(options):
         open_sections = sections
         indent = "  " * len(sections)
         if option.kind != "MAP":
-            lines += comment(doc_of(option), indent) + [f"{indent}{key}: {option.yaml_value()}"]
+            off = "#" if option.path in SHARED else ""
+            lines += comment(doc_of(option), indent) + [f"{indent}{off}{key}: {option.yaml_value()}"]
         elif f"{indent}{key}: {{}}" not in lines:
             example = MAPS[option.path][1]
             lines += comment(doc_of(option), indent)
@@ -109,12 +148,13 @@ def make_man_list(options):
     lines = [".Bl -tag -width Ds"]
     for option in options:
         path = option.path.replace("*", MAPS[option.path][0]) if option.kind == "MAP" else option.path
+        path = f"rules[].{path}" if option.in_rule() else path
         lines.append(f".It Cm {path} : Ar {TYPES[option.type]}")
         for sentence in re.split(r"(?<=\.) (?=[A-Z0-9])", option.doc):
             lines += [roff(line) for line in textwrap.wrap(sentence, 78, break_on_hyphens=False)]
         if option.allowed:
             lines.append(f"Allowed: {roff(option.allowed.replace('|', ', '))}.")
-        if option.kind != "MAP":
+        if option.kind != "MAP" and not option.in_rule():
             default = option.default or ("none" if option.kind == "LIST" else "unset")
             lines.append(f"Default: {roff(default)}.")
     lines.append(".El")

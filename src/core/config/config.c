@@ -1,6 +1,7 @@
 /* The config itself: its end, and matching against its patterns and ranges. */
 #include "core/config/config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 void config_free(struct config *c)
@@ -11,6 +12,14 @@ void config_free(struct config *c)
     free(c);
 }
 
+void origin_text(const struct origin *o, char out[ORIGIN_TEXT_MAX])
+{
+    if (o->line)
+        snprintf(out, ORIGIN_TEXT_MAX, "%s:%u", o->name, o->line);
+    else
+        snprintf(out, ORIGIN_TEXT_MAX, "%s", o->name);
+}
+
 bool host_pattern_match(const struct host_pattern *p, struct slice host)
 {
     struct slice text = slice_str(p->text);
@@ -19,6 +28,25 @@ bool host_pattern_match(const struct host_pattern *p, struct slice host)
     /* On a label boundary, with at least one byte before it: the suffix itself does not match. */
     return host.n > text.n + 1 && host.p[host.n - text.n - 1] == '.' &&
            slice_ends_nocase(host, text);
+}
+
+bool host_pattern_covers(const struct host_pattern *wide, const struct host_pattern *p)
+{
+    bool same = strcmp(wide->text, p->text) == 0 && wide->suffix == p->suffix;
+    return same || (wide->suffix && host_pattern_match(wide, slice_str(p->text)));
+}
+
+bool host_pattern_may_be_aws(const struct host_pattern *p)
+{
+    size_t n;
+    const struct slice *suffixes = aws_suffixes(&n);
+    if (aws_host(slice_str(p->text)))
+        return true;
+    for (size_t i = 0; i < n && p->suffix; i++) {
+        if (slice_eq(suffixes[i], slice_str(p->text)) || host_pattern_match(p, suffixes[i]))
+            return true;
+    }
+    return false;
 }
 
 bool cidr_contains(const struct cidr *c, const unsigned char addr16[16])

@@ -1,14 +1,17 @@
 /* The immutable result of reading every source: what the program runs on. Built whole or not.
  *
  * Times int64 ns, sizes bytes. Strings and arrays live on the arena of the config. Every field has
- * its row in options.def, from which the parser, `check --show`, the manual page and
- * conf/retryd.yaml are checked. */
+ * its row in options.def, from which the parser, `config --show`, the manual page and
+ * conf/retryd.yaml are checked. What it all comes to for one request says
+ * config_effective(). */
 #ifndef RETRYD_CORE_CONFIG_CONFIG_H
 #define RETRYD_CORE_CONFIG_CONFIG_H
 
+#include "core/aws/aws.h"
 #include "core/base/arena.h"
 #include "core/base/slice.h"
 #include "core/exchange/hold.h"
+#include "core/http/message.h"
 #include "core/http/uri.h"
 #include "core/retry/policy.h"
 
@@ -31,15 +34,69 @@ struct resolve_override {
     struct authority to; /* a literal; port 0: keep the request's */
 };
 
+/* Where a value was set. */
+struct origin {
+    const char *name; /* of a file, a variable or a flag; NULL: it was not set */
+    unsigned line;    /* 0: name has no lines */
+    bool for_sdks;    /* told to the AWS SDKs in general, not to retryd */
+};
+
+/* "conf/retryd.yaml:12", "AWS_MAX_ATTEMPTS" */
+enum { ORIGIN_TEXT_MAX = 256 };
+void origin_text(const struct origin *o, char out[ORIGIN_TEXT_MAX]);
+
 /* retry.services.NAME: only what was set. */
 struct service_retry {
     char *service;
     unsigned max_attempts; /* 0: unset */
     int mode;              /* enum retry_mode, or -1: unset */
+    struct origin max_attempts_from, mode_from;
 };
+
+enum rule_profile { RULE_PROFILE_GENERIC };
+
+/* rules[number]. Lists that are empty match every request; of the settings those count that
+ * rule_has() says were set. */
+struct rule {
+    unsigned number;
+    struct origin where;
+    struct origin *from; /* by row of the rule's options */
+
+    struct slice *services, *operations, *regions, *methods;
+    struct host_pattern *hosts;
+    struct slice *access_keys; /* "*" first: the end of one. Never log */
+    size_t n_services, n_operations, n_regions, n_methods, n_hosts, n_access_keys;
+
+    enum rule_profile profile;
+    bool any_method;
+    enum retry_mode mode;
+    char *flavour;
+    enum retry_behaviour behaviour;
+    unsigned max_attempts;
+    int64_t base_delay_ns, base_delay_throttling_ns, max_backoff_ns;
+    unsigned quota_capacity, cost_transient, cost_throttling;
+    struct slice *retry_codes, *throttling_codes, *never_codes;
+    size_t n_retry_codes, n_throttling_codes, n_never_codes;
+    uint16_t *retry_statuses, *throttling_statuses, *never_statuses;
+    size_t n_retry_statuses, n_throttling_statuses, n_never_statuses;
+    int64_t attempt_timeout_ns;
+    uint64_t replay_memory_bytes, replay_disk_bytes;
+
+    struct retry_override override; /* the six lists, sorted */
+};
+
+/* The rows of a rule, for `from`. */
+enum rule_row {
+#define RULE(type, path, field, allowed, doc) RULE_ROW_##field,
+#define RULE_LIST(type, path, field, doc) RULE_ROW_##field,
+#include "core/config/options.def"
+    RULE_ROW_COUNT
+};
+#define rule_has(rule, field) ((rule)->from[RULE_ROW_##field].name != NULL)
 
 enum log_format { LOG_FORMAT_KV, LOG_FORMAT_JSON };
 enum private_policy { PRIVATE_ALLOW, PRIVATE_DENY };
+enum s3_errors { S3_ERRORS_CORE, S3_ERRORS_ALL };
 
 struct config {
     /* listen: loopback addresses only; port 0: the kernel picks */
@@ -86,19 +143,27 @@ struct config {
 
     /* retry */
     enum retry_mode retry_mode;
+    char *retry_flavour; /* NULL: unset, and legacy mode is nowhere used without its own */
     enum retry_behaviour retry_behaviour;
-    unsigned max_attempts;     /* 0: unset, the default of the service acts */
-    int64_t max_total_wait_ns; /* sum of waits of one exchange */
+    unsigned max_attempts;                     /* 0: unset, the default of the service acts */
+    int64_t max_backoff_ns;                    /* 0: unset */
+    int64_t max_total_wait_ns;                 /* sum of waits of one exchange */
+    int64_t max_elapsed_ns, client_timeout_ns; /* 0: no bound */
     int64_t max_signature_age_ns;
-    int64_t max_backoff_ns;
-    bool retry_429;
+    bool retry_429, modeled_errors, dynamodb_crc32;
+    enum s3_errors s3_errors;
     struct service_retry *services;
     size_t n_services;
+    struct rule *rules; /* the first that matches counts */
+    size_t n_rules;
 
     /* log */
     enum log_format log_format;
     char *log_file; /* NULL: standard error */
     int log_level;  /* enum log_level of io/obs */
+
+    struct origin *from;             /* by row of the option table */
+    struct origin max_attempts_from; /* the same of retry.max_attempts */
 
     struct arena arena;
 };
@@ -108,9 +173,54 @@ void config_free(struct config *c);
 bool host_pattern_match(const struct host_pattern *p, struct slice host);
 bool cidr_contains(const struct cidr *c, const unsigned char addr16[16]);
 
-/* Standard policy of the target, with the settings applied (global, then per service). An attempts
- * setting anywhere beats the default of the service. */
-struct aws_target;
+/* True if every name that p stands for is one of wide's. */
+bool host_pattern_covers(const struct host_pattern *wide, const struct host_pattern *p);
+
+/* True if some host of AWS matches. */
+bool host_pattern_may_be_aws(const struct host_pattern *p);
+
+/* What is to be known about a request before its settings are. */
+struct request_facts {
+    const struct aws_target *target;
+    struct slice host;
+    enum http_method method;
+    struct slice method_text;
+    bool idempotency_key;  /* it has an Idempotency-Key */
+    bool intercept_listed; /* the host is one of intercept.hosts */
+};
+
+/* What the configuration comes to for one request. */
+struct effective {
+    struct retry_policy policy;
+    struct aws_options aws; /* how its responses are to be read */
+    /* May be sent again although bytes of an earlier attempt went out (security requirement E2).
+     * Else only after a failure to connect. */
+    bool may_repeat;
+    int64_t attempt_timeout_ns; /* start of an attempt to its response head; 0: no bound */
+    uint64_t replay_memory_bytes, replay_disk_bytes;
+    int64_t client_timeout_ns, max_elapsed_ns; /* from the start of the request; 0: no bound */
+    const struct rule *rule;                   /* the one that matched; NULL: none */
+};
+
+/* Of each number the first that is set counts: in the first rule that matches, in retry.services,
+ * in retry, else the default of the service. Allocates nothing. */
+void config_effective(const struct config *c, const struct request_facts *f, struct effective *out);
+
+/* The same under a given rule, or NULL for none. */
+void config_effective_under(const struct config *c, const struct request_facts *f,
+                            const struct rule *rule, struct effective *out);
+/* retry.services of the target's service, or NULL. */
+const struct service_retry *config_service(const struct config *c, const struct aws_target *t);
+
+/* The numbers of that as text, and where each was set: "max_attempts", "4", "service default". */
+struct effective_line {
+    const char *name, *value, *origin;
+};
+void config_effective_show(const struct config *c, const struct request_facts *f,
+                           const struct effective *e,
+                           void (*emit)(void *arg, const struct effective_line *line), void *arg);
+
+/* The policy alone, for a target of which nothing else is known. */
 struct retry_policy config_policy(const struct config *c, const struct aws_target *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* The effective settings, one line an option: "path: value  # where it came from". The values are
- * the texts that were given; the precedence is that of config_build(). */
+ * the texts that were given, but for access key ids; the precedence is that of config_build(). */
 #include "core/base/strbuf.h"
 #include "core/config/option.h"
 #include "core/config/settings.h"
@@ -107,6 +107,41 @@ static void show_map(struct show *sh, const struct option *o)
     }
 }
 
+/* Rules are of one rank; "rules: []" of that rank or a higher one takes them away. */
+static void show_rules(struct show *sh)
+{
+    const struct settings *all = sh->settings;
+    const struct setting *none = NULL;
+    struct slice number, rest, key;
+    int rank = SETTING_DEFAULT;
+    bool any = false;
+    for (size_t i = 0; i < all->n; i++) {
+        bool empty = slice_eq(all->v[i].path, SLICE("rules"));
+        bool counts = empty || option_in_rule(all->v[i].path, &number, &rest);
+        if (!counts || (int)all->v[i].rank < rank)
+            continue;
+        none = empty ? &all->v[i] : NULL;
+        rank = (int)all->v[i].rank;
+    }
+    for (size_t i = 0; i < all->n; i++) {
+        const struct setting *s = &all->v[i];
+        if ((int)s->rank != rank || !option_in_rule(s->path, &number, &rest) || overridden(all, i))
+            continue;
+        const struct option *o = option_find_in_rule(rest, &key);
+        bool hidden = o && o->type == OPTION_KEYS;
+        strbuf_printf(&sh->line, "%.*s: %.*s", SLICE_FMT(s->path),
+                      SLICE_FMT(hidden       ? SLICE("(not shown)")
+                                : s->value.n ? s->value
+                                             : SLICE("null")));
+        put_origin(sh, s);
+        any = true;
+    }
+    if (!any) {
+        strbuf_printf(&sh->line, "rules: []");
+        put_origin(sh, none);
+    }
+}
+
 void config_show(const struct settings *s, void (*line)(void *arg, const char *text), void *arg)
 {
     struct show sh = {.settings = s, .emit = line, .arg = arg};
@@ -118,6 +153,8 @@ void config_show(const struct settings *s, void (*line)(void *arg, const char *t
             show_list(&sh, o);
         else
             show_map(&sh, o);
+        if (strncmp(o->path, "retry.", 6) == 0 && strncmp(o[1].path, "retry.", 6) != 0)
+            show_rules(&sh);
     }
     strbuf_fini(&sh.line);
 }

@@ -1,8 +1,9 @@
-/* The table of options and the search in it. Linear: some fifty rows, read at start only. */
+/* The tables of options and the search in them. Linear: some fifty rows, read at start only. */
 #include "core/config/option.h"
 #include "core/base/attr.h"
 #include "core/config/config.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 /* Each row is checked against the type of its field. */
@@ -21,29 +22,56 @@
 #define IS_SERVICE_MODE(f) _Generic((f), struct service_retry * : 1, default : 0)
 #define IS_SERVICE_ATTEMPTS(f) IS_SERVICE_MODE(f)
 
-#define FIELD(field) (((struct config *)0)->field)
-#define OPTION(type, path, field, def, allowed, doc) _Static_assert(IS_##type(FIELD(field)), path);
-#define LIST(type, path, field, def, doc) _Static_assert(IS_##type(FIELD(field)), path);
-#define MAP(type, path, field, allowed, doc) _Static_assert(IS_##type(FIELD(field)), path);
-#include "core/config/options.def"
-#undef OPTION
-#undef LIST
-#undef MAP
+#define IS_MODE(f) IS_CHOICE(f)
+#define IS_FLAVOUR(f) IS_PATH(f)
+#define IS_WORDS(f) _Generic((f), struct slice * : 1, default : 0)
+#define IS_KEYS(f) IS_WORDS(f)
+#define IS_STATUSES(f) IS_PORTS(f)
 
-#define AT(field) offsetof(struct config, field)
+#define FIELD(type, field) (((struct type *)0)->field)
 #define OPTION(type, path, field, def, allowed, doc)                                               \
-    {path, OPTION_##type, OPTION_KIND_VALUE, AT(field), 0, def, allowed, doc},
+    _Static_assert(IS_##type(FIELD(config, field)), path);
+#define LIST(type, path, field, def, doc) _Static_assert(IS_##type(FIELD(config, field)), path);
+#define MAP(type, path, field, allowed, doc) _Static_assert(IS_##type(FIELD(config, field)), path);
+#define RULE(type, path, field, allowed, doc) _Static_assert(IS_##type(FIELD(rule, field)), path);
+#define RULE_LIST(type, path, field, doc) _Static_assert(IS_##type(FIELD(rule, field)), path);
+#include "core/config/options.def"
+
+#define AT(type, field) offsetof(struct type, field)
+#define OPTION(type, path, field, def, allowed, doc)                                               \
+    {path, OPTION_##type, OPTION_KIND_VALUE, AT(config, field), 0, def, allowed, doc},
 #define LIST(type, path, field, def, doc)                                                          \
-    {path, OPTION_##type, OPTION_KIND_LIST, AT(field), AT(n_##field), def, "", doc},
+    {path, OPTION_##type, OPTION_KIND_LIST, AT(config, field), AT(config, n_##field), def, "", doc},
 #define MAP(type, path, field, allowed, doc)                                                       \
-    {path, OPTION_##type, OPTION_KIND_MAP, AT(field), AT(n_##field), "", allowed, doc},
+    {path, OPTION_##type, OPTION_KIND_MAP, AT(config, field), AT(config, n_##field), "", allowed,  \
+     doc},
 const struct option option_table[] = {
 #include "core/config/options.def"
 };
-#undef OPTION
-#undef LIST
-#undef MAP
 const size_t option_table_n = ARRAY_LEN(option_table);
+
+#define RULE(type, path, field, allowed, doc)                                                      \
+    {path, OPTION_##type, OPTION_KIND_VALUE, AT(rule, field), 0, "", allowed, doc},
+#define RULE_LIST(type, path, field, doc)                                                          \
+    {path, OPTION_##type, OPTION_KIND_LIST, AT(rule, field), AT(rule, n_##field), "", "", doc},
+const struct option option_rules[] = {
+#include "core/config/options.def"
+};
+
+/* Which rows a search goes through. */
+struct rows {
+    const struct option *begin, *end;
+};
+
+static struct rows of_table(void)
+{
+    return (struct rows){option_table, option_table + ARRAY_LEN(option_table)};
+}
+
+static struct rows of_rules(void)
+{
+    return (struct rows){option_rules, option_rules + ARRAY_LEN(option_rules)};
+}
 
 /* path against a pattern with at most one "*", which stands for one or more bytes. */
 static bool match(struct slice pattern, struct slice path, struct slice *star)
@@ -75,11 +103,11 @@ static bool split_index(struct slice path, struct slice *name, struct slice *ind
     return true;
 }
 
-const struct option *option_find(struct slice path, struct slice *key)
+static const struct option *find(struct rows rows, struct slice path, struct slice *key)
 {
     struct slice name = SLICE_NONE, index = SLICE_NONE;
     bool indexed = split_index(path, &name, &index);
-    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
+    for (const struct option *o = rows.begin; o < rows.end; o++) {
         if (match(slice_str(o->path), path, key))
             return o;
         if (indexed && o->kind == OPTION_KIND_LIST && slice_eq(slice_str(o->path), name)) {
@@ -89,6 +117,32 @@ const struct option *option_find(struct slice path, struct slice *key)
     }
     *key = SLICE_NONE;
     return NULL;
+}
+
+const struct option *option_find(struct slice path, struct slice *key)
+{
+    return find(of_table(), path, key);
+}
+
+const struct option *option_find_in_rule(struct slice rest, struct slice *key)
+{
+    return find(of_rules(), rest, key);
+}
+
+bool option_in_rule(struct slice path, struct slice *number, struct slice *rest)
+{
+    struct slice list;
+    size_t close = slice_index(path, ']');
+    *number = *rest = SLICE_NONE;
+    if (!split_index(slice_of(path.p, close < path.n ? close + 1 : close), &list, number) ||
+        !slice_eq(list, SLICE("rules")))
+        return false;
+    if (close + 1 == path.n)
+        return true;
+    if (path.p[close + 1] != '.' || close + 2 == path.n)
+        return false;
+    *rest = slice_of(path.p + close + 2, path.n - close - 2);
+    return true;
 }
 
 /* The next longer section of an option's path: "retry", "retry.services", "retry.services.*". */
@@ -101,10 +155,10 @@ static bool next_section(const struct option *o, struct slice *section)
     return section->n < len;
 }
 
-bool option_is_section(struct slice path)
+static bool is_section(struct rows rows, struct slice path)
 {
     struct slice star;
-    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
+    for (const struct option *o = rows.begin; o < rows.end; o++) {
         struct slice section = SLICE_NONE;
         while (next_section(o, &section)) {
             if (match(section, path, &star) && slice_index(star, '.') == star.n)
@@ -112,6 +166,16 @@ bool option_is_section(struct slice path)
         }
     }
     return false;
+}
+
+bool option_is_section(struct slice path)
+{
+    return is_section(of_table(), path);
+}
+
+bool option_is_rule_section(struct slice rest)
+{
+    return is_section(of_rules(), rest);
 }
 
 bool option_has_free_keys(struct slice section)
@@ -132,9 +196,11 @@ static size_t min3(size_t a, size_t b, size_t c)
     return ab < c ? ab : c;
 }
 
-/* Levenshtein distance; both at most NEAR_MAX bytes. */
-static size_t distance(struct slice a, struct slice b)
+/* Levenshtein distance. */
+size_t option_distance(struct slice a, struct slice b)
 {
+    if (a.n > NEAR_MAX || b.n > NEAR_MAX)
+        return SIZE_MAX;
     size_t row[NEAR_MAX + 1];
     for (size_t j = 0; j <= b.n; j++)
         row[j] = j;
@@ -159,17 +225,17 @@ static struct slice last_key(struct slice path)
     return slice_of(path.p + from, path.n - from);
 }
 
-const struct option *option_nearest(struct slice path)
+static const struct option *nearest(struct rows rows, struct slice path)
 {
     const struct option *best = NULL;
     if (path.n == 0 || path.n > NEAR_MAX)
         return NULL;
     /* A third of the letters may differ. The right key in the wrong section is near, too. */
     size_t best_distance = path.n / 3 + 1;
-    for (const struct option *o = option_table; o < option_table + option_table_n; o++) {
+    for (const struct option *o = rows.begin; o < rows.end; o++) {
         struct slice name = slice_str(o->path);
         ASSERT(name.n <= NEAR_MAX);
-        size_t d = distance(path, name);
+        size_t d = option_distance(path, name);
         if (d > 1 && slice_eq_nocase(last_key(path), last_key(name)))
             d = 1;
         if (d < best_distance) {
@@ -178,6 +244,16 @@ const struct option *option_nearest(struct slice path)
         }
     }
     return best;
+}
+
+const struct option *option_nearest(struct slice path)
+{
+    return nearest(of_table(), path);
+}
+
+const struct option *option_nearest_in_rule(struct slice rest)
+{
+    return nearest(of_rules(), rest);
 }
 
 void option_variable(const struct option *o, char out[OPTION_VARIABLE_MAX])

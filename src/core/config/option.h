@@ -12,6 +12,8 @@ enum option_type {
     OPTION_SIZE,
     OPTION_COUNT,
     OPTION_CHOICE,
+    OPTION_MODE,    /* enum retry_mode */
+    OPTION_FLAVOUR, /* of legacy mode */
     OPTION_PATH,
     /* lists */
     OPTION_LISTEN,
@@ -19,6 +21,9 @@ enum option_type {
     OPTION_OPEN_HOSTS, /* hosts whose TLS is opened: no whole top-level domain */
     OPTION_PORTS,
     OPTION_CIDRS,
+    OPTION_WORDS,
+    OPTION_KEYS, /* access key ids: a value is not repeated anywhere */
+    OPTION_STATUSES,
     /* maps */
     OPTION_RESOLVE,
     OPTION_SERVICE_MODE,
@@ -31,7 +36,7 @@ struct option {
     const char *path; /* "timeouts.connect"; "*" stands for a name of the user's */
     enum option_type type;
     enum option_kind kind;
-    size_t offset, n_offset; /* in struct config; n_offset for lists and maps */
+    size_t offset, n_offset; /* in struct config or struct rule; n_offset for lists and maps */
     const char *text;        /* the default; "": unset */
     const char *allowed;     /* "1ms..10m", "off|standard" or "" */
     const char *doc;
@@ -39,10 +44,20 @@ struct option {
 
 extern const struct option option_table[];
 extern const size_t option_table_n;
+/* What a rule may hold, by enum rule_row; paths are relative to the rule. */
+extern const struct option option_rules[];
 
 /* The option of a path, or NULL. *key gets the user's name in a map, the index in a list
  * ("listen[2]" gives "2"), else the empty slice. */
 const struct option *option_find(struct slice path, struct slice *key);
+
+/* "rules[3].match.host[0]" -> "3", "match.host[0]"; the rest of "rules[3]" is empty. False for any
+ * other path. */
+bool option_in_rule(struct slice path, struct slice *number, struct slice *rest);
+/* The row of such a rest, or NULL; *key as above. */
+const struct option *option_find_in_rule(struct slice rest, struct slice *key);
+bool option_is_rule_section(struct slice rest); /* "match", "quota" */
+const struct option *option_nearest_in_rule(struct slice rest);
 
 /* True for "timeouts", "retry.services", "retry.services.NAME": options live below it. */
 bool option_is_section(struct slice path);
@@ -51,6 +66,9 @@ bool option_has_free_keys(struct slice section);
 
 /* The option whose path looks most like this one; NULL if none is near. */
 const struct option *option_nearest(struct slice path);
+
+/* How many letters two names differ by, the case of a's aside; a large number if one is long. */
+size_t option_distance(struct slice a, struct slice b);
 
 /* The environment variable of the option: "RETRYD_TIMEOUTS_CONNECT". Maps have none: "". */
 enum { OPTION_VARIABLE_MAX = 64 };

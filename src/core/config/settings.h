@@ -64,7 +64,11 @@ void problems_fini(struct problems *p);
 struct config *config_build(const struct settings *s, const char *default_state_dir,
                             struct problems *problems);
 
-/* Walks every option with its effective value and origin, in table order, for `check --show`. */
+/* What is allowed and yet looks wrong: rules that never match, names that nothing has. One line
+ * each, "conf/retryd.yaml:12: <what>". */
+void config_warn(const struct config *c, struct problems *out);
+
+/* Walks every option with its effective value and origin, in table order, for `config --show`. */
 void config_show(const struct settings *s, void (*line)(void *arg, const char *text), void *arg);
 
 #endif

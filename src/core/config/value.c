@@ -87,6 +87,49 @@ bool value_choice(struct slice s, struct slice choices, int *out)
     return false;
 }
 
+bool value_mode(struct slice s, enum retry_mode *out)
+{
+    static const enum retry_mode modes[] = {RETRY_MODE_OFF, RETRY_MODE_STANDARD, RETRY_MODE_LEGACY};
+    int position;
+    if (!value_choice(s, SLICE("off|standard|legacy"), &position))
+        return false;
+    *out = modes[position];
+    return true;
+}
+
+bool value_word(struct slice s)
+{
+    if (s.n == 0 || s.n > 128)
+        return false;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!ascii_is_alpha(c) && !ascii_is_digit(c) && c != '.' && c != '_' && c != '-')
+            return false;
+    }
+    return true;
+}
+
+bool value_key(struct slice s)
+{
+    size_t from = s.n > 0 && s.p[0] == '*';
+    if (s.n - from < 4 || s.n - from > 128)
+        return false;
+    for (size_t i = from; i < s.n; i++) {
+        if (!ascii_is_alpha(s.p[i]) && !ascii_is_digit(s.p[i]))
+            return false;
+    }
+    return true;
+}
+
+bool value_status(struct slice s, uint16_t *status)
+{
+    uint64_t v;
+    if (!num_u64(s, 3, 599, &v) || v < 300)
+        return false;
+    *status = (uint16_t)v;
+    return true;
+}
+
 bool value_path(struct slice s)
 {
     enum { LONGEST = 4095 };

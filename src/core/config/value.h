@@ -12,10 +12,18 @@ bool value_size(struct slice s, uint64_t *bytes); /* digits, alone or with KiB, 
 bool value_port(struct slice s, uint16_t *port);  /* 1..65535 */
 /* choices: names separated by "|"; *out is the position. */
 bool value_choice(struct slice s, struct slice choices, int *out);
+bool value_mode(struct slice s, enum retry_mode *out); /* off, standard, legacy */
 /* An absolute path without control bytes, shorter than PATH_MAX. */
 bool value_path(struct slice s);
 /* Lower-case name of a service: letters, digits and "-", at most 63. */
 bool value_service(struct slice s);
+
+/* Letters, digits, ".", "_" and "-", at most 128: names of the AWS world. */
+bool value_word(struct slice s);
+/* Letters and digits, at least four and at most 128; a leading "*" stands for what precedes them.
+ */
+bool value_key(struct slice s);
+bool value_status(struct slice s, uint16_t *status); /* of a failure: 300..599 */
 
 /* The rest say why not, in static text. */
 

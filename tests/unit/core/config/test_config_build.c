@@ -72,7 +72,11 @@ START_TEST(defaults_of_values)
     ck_assert_uint_eq(c->max_attempts, 0);
     ck_assert_int_eq(c->max_total_wait_ns, 120 * NS_PER_S);
     ck_assert_int_eq(c->max_signature_age_ns, 240 * NS_PER_S);
-    ck_assert_int_eq(c->max_backoff_ns, 20 * NS_PER_S);
+    ck_assert_int_eq(c->max_backoff_ns, 0);
+    ck_assert_int_eq(c->max_elapsed_ns + c->client_timeout_ns, 0);
+    ck_assert_int_eq(c->retry_behaviour, RETRY_BEHAVIOUR_21);
+    ck_assert_ptr_null(c->retry_flavour);
+    ck_assert(!c->modeled_errors && !c->dynamodb_crc32 && c->s3_errors == S3_ERRORS_CORE);
     ck_assert_int_eq(c->log_format, LOG_FORMAT_KV);
     ck_assert_int_eq(c->log_level, 2);
     config_free(c);
@@ -91,7 +95,7 @@ START_TEST(defaults_of_lists)
     ck_assert_uint_eq(c->http_ports[0], 80);
     ck_assert_uint_eq(c->http_ports[1], 443);
     ck_assert_uint_eq(c->n_intercept_hosts + c->n_bypass_hosts + c->n_allow_addresses, 0);
-    ck_assert_uint_eq(c->n_resolve + c->n_services, 0);
+    ck_assert_uint_eq(c->n_resolve + c->n_services + c->n_rules, 0);
     config_free(c);
 }
 END_TEST
@@ -252,7 +256,7 @@ static const struct {
     {"retry.max_attempts=4294967297",
      "f.yaml:1: retry.max_attempts: \"4294967297\" is not a whole number; give one, 1..100"},
     {"retry.retry_429=yes", "f.yaml:1: retry.retry_429: \"yes\" is not one of true|false"},
-    {"retry.mode=adaptive", "f.yaml:1: retry.mode: \"adaptive\" is not one of off|standard"},
+    {"retry.mode=adaptive", "f.yaml:1: retry.mode: \"adaptive\" is not one of off|standard|legacy"},
     {"log.file=x.log",
      "f.yaml:1: log.file: \"x.log\" is not an absolute path; give one that starts with /"},
     {"log.file=[]",
@@ -282,7 +286,7 @@ static const struct {
      "f.yaml:1: retry.services.S3.mode: \"S3\" is not the name of a service; give "
      "lower-case letters, digits and \"-\""},
     {"retry.services.s3.mode=on",
-     "f.yaml:1: retry.services.s3.mode: \"on\" is not one of off|standard"},
+     "f.yaml:1: retry.services.s3.mode: \"on\" is not one of off|standard|legacy"},
     {"retry.services.s3.max_attempts=101",
      "f.yaml:1: retry.services.s3.max_attempts: \"101\" is out of bounds; give 1..100"},
     {"timeout.connect=1s",

@@ -51,7 +51,8 @@ START_TEST(defaults)
     for (size_t i = 0; i < option_table_n; i++)
         maps += option_table[i].kind == OPTION_KIND_MAP;
     show("", "", "");
-    ck_assert_uint_eq(lines_shown, option_table_n - maps);
+    ck_assert_uint_eq(lines_shown, option_table_n - maps + 1); /* and the rules */
+    ck_assert(shows("\nrules: []  # default\nlog.format"));
     ck_assert(shows("listen: [127.0.0.1:8199]  # default\n"));
     ck_assert(shows("\nlog.format: json  # --set\n"));
     ck_assert(shows("\nhttp_ports: [80, 443]  # default\n"));
@@ -86,6 +87,30 @@ START_TEST(lists_and_maps)
 }
 END_TEST
 
+START_TEST(rules)
+{
+    show("rules[0].match.service[0]=s3\nrules[0].match.access_key_id[0]=AKIASECRETSECRET\n"
+         "rules[0].match.access_key_id[1]=*CRET\nrules[1].max_attempts=5\nrules[1].mode=",
+         "", "retry.max_attempts=2");
+    ck_assert(shows("rules[0].match.service[0]: s3  # f.yaml:1\n"));
+    ck_assert(shows("rules[0].match.access_key_id[0]: (not shown)  # f.yaml:2\n"));
+    ck_assert(shows("rules[0].match.access_key_id[1]: (not shown)  # f.yaml:3\n"));
+    ck_assert(shows("rules[1].max_attempts: 5  # f.yaml:4\nrules[1].mode: null  # f.yaml:5\n"));
+    ck_assert(!shows("SECRET") && !shows("CRET") && !shows("rules: []"));
+}
+END_TEST
+
+START_TEST(rules_of_the_highest_rank)
+{
+    show("rules[0].max_attempts=5\nrules[1].max_attempts=6", "",
+         "rules[0].max_attempts=7\nrules[0].max_attempts=8");
+    ck_assert(shows("rules[0].max_attempts: 8  # --set:2\n"));
+    ck_assert(!shows("rules[1]") && !shows(": 5") && !shows(": 7"));
+    show("rules[0].max_attempts=5", "", "rules=[]");
+    ck_assert(shows("rules: []  # --set:1\n") && !shows("rules[0]"));
+}
+END_TEST
+
 static TCase *tcase_show(void)
 {
     TCase *t = tcase_create("show");
@@ -93,6 +118,8 @@ static TCase *tcase_show(void)
     tcase_add_test(t, defaults);
     tcase_add_test(t, values_with_origin);
     tcase_add_test(t, lists_and_maps);
+    tcase_add_test(t, rules);
+    tcase_add_test(t, rules_of_the_highest_rank);
     return t;
 }
 
