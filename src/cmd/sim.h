@@ -16,7 +16,6 @@
 enum sim_result {
     SIM_OK,
     SIM_FAIL, /* why: step, field, expected, got */
-    SIM_SKIP, /* why: what it needs that is not built */
     SIM_BAD,  /* why: what is wrong with the vector */
 };
 

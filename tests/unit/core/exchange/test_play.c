@@ -174,6 +174,8 @@ static void line_set(struct play *p, struct slice rest)
         struct slice value = cut_value(&key);
         if (slice_eq(key, SLICE("mode")))
             set_mode(p, value);
+        else if (slice_eq(key, SLICE("behaviour")) && slice_eq(value, SLICE("2.0")))
+            p->policy = retry_policy_as_20(&p->policy);
         else if (slice_eq(key, SLICE("admit_ms")))
             set_admits(p, value);
         else if (slice_eq(key, SLICE("max_attempts")))
