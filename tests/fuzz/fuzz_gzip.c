@@ -7,6 +7,7 @@
 #include "core/aws/coding.h"
 #include "core/base/attr.h"
 
+#define ZLIB_CONST
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -20,7 +21,7 @@ static enum coding coding_for(size_t format)
 /* Is text the whole of the first member of body, in one of the formats of the coding? */
 static bool inflates_to(struct slice body, size_t format, struct slice text)
 {
-    z_stream z = {.next_in = (unsigned char *)(uintptr_t)body.p, .avail_in = (uInt)body.n};
+    z_stream z = {.next_in = (const unsigned char *)body.p, .avail_in = (uInt)body.n};
     unsigned char *out = malloc(text.n + 1);
     ASSERT(inflateInit2(&z, windows[format]) == Z_OK);
     z.next_out = out;
@@ -50,7 +51,7 @@ static void read_as_body(struct slice body, size_t format, struct strbuf *mem)
 
 static struct slice pack(struct slice text, size_t format, unsigned char *out, size_t size)
 {
-    z_stream z = {.next_in = (unsigned char *)(uintptr_t)text.p, .avail_in = (uInt)text.n};
+    z_stream z = {.next_in = (const unsigned char *)text.p, .avail_in = (uInt)text.n};
     ASSERT(deflateInit2(&z, 6, Z_DEFLATED, windows[format], 8, Z_DEFAULT_STRATEGY) == Z_OK);
     z.next_out = out;
     z.avail_out = (uInt)size;

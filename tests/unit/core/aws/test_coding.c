@@ -5,6 +5,7 @@
 #include "core/base/attr.h"
 #include "unit.h"
 
+#define ZLIB_CONST
 #include <zlib.h>
 
 enum { ZLIB = 15, GZIP = 31, RAW = -15 };
@@ -30,7 +31,7 @@ static struct slice packed(int window, struct slice text)
     ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY), Z_OK);
     size_t size = deflateBound(&z, text.n);
     char *out = arena_alloc(&arena, size);
-    z.next_in = (unsigned char *)(uintptr_t)text.p;
+    z.next_in = (const unsigned char *)text.p;
     z.avail_in = (uInt)text.n;
     z.next_out = (unsigned char *)out;
     z.avail_out = (uInt)size;

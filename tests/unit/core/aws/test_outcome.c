@@ -5,6 +5,7 @@
 #include "core/base/units.h"
 #include "unit.h"
 
+#define ZLIB_CONST
 #include <stdio.h>
 #include <zlib.h>
 
@@ -131,7 +132,7 @@ static struct slice gzip(struct slice text)
     ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
     size_t size = deflateBound(&z, text.n);
     char *out = arena_alloc(&arena, size);
-    z.next_in = (unsigned char *)(uintptr_t)text.p;
+    z.next_in = (const unsigned char *)text.p;
     z.avail_in = (uInt)text.n;
     z.next_out = (unsigned char *)out;
     z.avail_out = (uInt)size;
