@@ -186,10 +186,9 @@ END_TEST
 /* 2 GiB of blanks: a stream whose blocks stand alone, one of them repeated. */
 static struct slice bomb(void)
 {
-    enum { STEP = 1 << 20, TIMES = 2048, BLOCK_MAX = 4096 };
-    unsigned char *blanks = arena_alloc(&arena, STEP),
-                  *out = arena_alloc(&arena, TIMES * BLOCK_MAX);
-    z_stream z = {.next_out = out, .avail_out = TIMES * BLOCK_MAX};
+    enum { STEP = 1 << 20, TIMES = 2048, BLOCK_MAX = 4096, SIZE = TIMES * BLOCK_MAX };
+    unsigned char *blanks = arena_alloc(&arena, STEP), *out = arena_alloc(&arena, SIZE);
+    z_stream z = {.next_out = out, .avail_out = SIZE};
     memset(blanks, ' ', STEP);
     ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, GZIP, 9, Z_DEFAULT_STRATEGY), Z_OK);
     size_t start = 0;

@@ -75,10 +75,11 @@ END_TEST
 
 static struct slice padded(size_t blanks, const char *text)
 {
-    char *p = arena_alloc(&arena, blanks + strlen(text) + 1);
+    struct slice tail = slice_str(text);
+    char *p = arena_alloc(&arena, blanks + tail.n);
     memset(p, ' ', blanks);
-    memcpy(p + blanks, text, strlen(text));
-    return slice_of(p, blanks + strlen(text));
+    memcpy(p + blanks, tail.p, tail.n);
+    return slice_of(p, blanks + tail.n);
 }
 
 #define SLOW_DOWN "<?xml version=\"1.0\"?>\n<Error><Code>SlowDown</Code></Error>"
