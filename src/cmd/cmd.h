@@ -7,6 +7,7 @@
 int cmd_main(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_env(int argc, char **argv);

@@ -121,12 +121,21 @@ static struct slice nearest_service(struct slice name)
     return best;
 }
 
+bool config_service_known(struct slice name, struct slice *near)
+{
+    *near = SLICE_NONE;
+    if (aws_service_by_name(name))
+        return true;
+    *near = nearest_service(name);
+    return false;
+}
+
 static void warn_service(struct warn *w, const struct origin *at, const char *path,
                          struct slice name)
 {
-    if (aws_service_by_name(name))
+    struct slice near;
+    if (config_service_known(name, &near))
         return;
-    struct slice near = nearest_service(name);
     if (near.n)
         say(w, at, "%s: no service is known as \"%.*s\"; did you mean %.*s?", path, SLICE_FMT(name),
             SLICE_FMT(near));

@@ -67,6 +67,9 @@ struct config *config_build(const struct settings *s, const char *default_state_
 /* What is allowed and yet looks wrong: rules that never match, names that nothing has. One line
  * each, "conf/retryd.yaml:12: <what>". */
 void config_warn(const struct config *c, struct problems *out);
+/* False: there is no such service in the tables (a request may still name it); *near is the one
+ * that looks most like it, or empty. */
+bool config_service_known(struct slice name, struct slice *near);
 
 /* Walks every option with its effective value and origin, in table order, for `config --show`. */
 void config_show(const struct settings *s, void (*line)(void *arg, const char *text), void *arg);
