@@ -4,7 +4,7 @@
 
 #include "core/aws/legacy.h"
 
-enum { POLICIES = 2000, STEPS = 300 };
+enum { POLICIES = 600, STEPS = 300 };
 
 START_TEST(every_flavour)
 {

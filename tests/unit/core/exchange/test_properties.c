@@ -2,7 +2,7 @@
  * profile, and strategies made of every kind of part there is. */
 #include "core/exchange/properties.h"
 
-enum { POLICIES = 1500, STEPS = 300 };
+enum { POLICIES = 800, STEPS = 300 };
 
 static const struct retry_code general[] = {
     {{"RequestTimeout", 14}, RETRY_TRANSIENT},
