@@ -60,7 +60,7 @@ static struct slice pack(struct slice text, size_t format, unsigned char *out, s
     return slice_of((const char *)out, z.total_out);
 }
 
-static void read_as_text(struct slice text, size_t format, unsigned cut, struct strbuf *mem)
+static void read_as_text(struct slice text, size_t format, size_t cut, struct strbuf *mem)
 {
     size_t size = text.n + text.n / 8 + 128;
     unsigned char *out = malloc(size);
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t format = data[0] % ARRAY_LEN(windows);
     strbuf_init(&mem, CODING_OUT_MAX);
     read_as_body(rest, format, &mem);
-    read_as_text(rest, format, data[0] / 4, &mem);
+    read_as_text(rest, format, data[0] / 4u, &mem);
     ASSERT(mem.cap <= CODING_OUT_MAX);
     strbuf_fini(&mem);
     return 0;

@@ -42,11 +42,16 @@ static void on_doctype(void *arg, const XML_Char *name, const XML_Char *sysid,
     XML_StopParser(p->parser, XML_FALSE);
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static struct slice trimmed(struct slice s)
 {
-    while (s.n && memchr(" \t\r\n", s.p[0], 4))
+    while (s.n > 0 && is_blank(s.p[0]))
         s = slice_of(s.p + 1, s.n - 1);
-    while (s.n && memchr(" \t\r\n", s.p[s.n - 1], 4))
+    while (s.n > 0 && is_blank(s.p[s.n - 1]))
         s.n--;
     return s;
 }
