@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_MAX_ATTEMPTS": "1", "AWS_PAGER": "", "AWS_CONFIG_FILE": "/nonexistent",
+    "AWS_MAX_ATTEMPTS": "1", "AWS_PAGER": "", "HOME": "/nonexistent",
     "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
 }
 
@@ -42,6 +42,7 @@ def faults(name):
 
 
 def call(command, **env):
-    # As root in a test machine there may be no home of one's own.
-    return subprocess.run(command, env=clean_env(**{**CREDENTIALS, **env}), stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=120)
+    """None takes a variable away."""
+    settings = {k: v for k, v in {**CREDENTIALS, **env}.items() if v is not None}
+    return subprocess.run(command, env=clean_env(**settings), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=120)
