@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+enum { INPUT_MAX = 32 * 1024 };
+
 static const int windows[] = {15 + 16, 15, -15};
 
 static enum coding coding_for(size_t format)
@@ -79,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2 || size > 32 * 1024)
+    if (size < 2 || size > INPUT_MAX)
         return 0;
     struct strbuf mem;
     struct slice rest = slice_of((const char *)data + 1, size - 1);
