@@ -27,7 +27,8 @@ struct sim_format {
     enum sim_result (*run)(json_t *vector, struct arena *a, struct err *why);
 };
 
-extern const struct sim_format sim_standard_21, sim_standard_20, sim_legacy, sim_classify;
+extern const struct sim_format sim_standard_21, sim_standard_20, sim_legacy, sim_classify,
+    sim_adaptive;
 
 /* The verb, with its streams given. */
 int sim_main(int argc, const char *const *argv, FILE *out, FILE *err);

@@ -80,7 +80,7 @@ static void run_vector(struct sim *s, const struct sim_format *format, json_t *v
 static const struct sim_format *format_of(json_t *file, json_t **vectors, struct err *why)
 {
     static const struct sim_format *const formats[] = {&sim_standard_21, &sim_standard_20,
-                                                       &sim_legacy, &sim_classify};
+                                                       &sim_legacy, &sim_classify, &sim_adaptive};
     const char *name;
     json_error_t e;
     if (json_unpack_ex(file, &e, 0, "{s:s, s:o}", "format", &name, "vectors", vectors) != 0) {
