@@ -73,17 +73,17 @@ void build_rule_setting(struct build *b, struct slice number, struct slice rest)
         unknown(b, rest);
         return;
     }
-    struct origin *from = &r->from[b->option - option_rules];
+    size_t problems_before = b->problems->n;
+    struct origin from = {NULL};
     b->base = r;
-    if (b->option->kind == OPTION_KIND_LIST) {
+    if (b->option->kind == OPTION_KIND_LIST)
         build_list(b, slice_eq(key, SLICE("0")), key, value);
-        *from = build_origin(b);
-    } else if (value.n == 0) {
-        *from = (struct origin){NULL};
-    } else {
+    else if (value.n > 0)
         build_value(b, value);
-        *from = build_origin(b);
-    }
+    if (b->option->kind == OPTION_KIND_LIST || value.n > 0)
+        from = build_origin(b);
+    if (b->problems->n == problems_before)
+        r->from[b->option - option_rules] = from;
 }
 
 void build_rule_none(struct build *b)

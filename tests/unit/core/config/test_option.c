@@ -66,6 +66,37 @@ START_TEST(sections)
 }
 END_TEST
 
+START_TEST(in_rules)
+{
+    static const struct {
+        const char *path, *number, *rest;
+    } good[] = {
+        {"rules[0]", "0", ""},
+        {"rules[12].mode", "12", "mode"},
+        {"rules[3].match.host[0]", "3", "match.host[0]"},
+        {"rules[3].match", "3", "match"},
+    };
+    static const char *const bad[] = {
+        "rules",     "rules[]",      "rules[x].mode",       "rules[0]mode",
+        "rules[0].", "rule[0].mode", "retry.rules[0].mode", "",
+        "rules[0",   "rules.mode"};
+    struct slice number, rest, key;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        ck_assert_msg(option_in_rule(slice_str(good[i].path), &number, &rest), "%s", good[i].path);
+        ck_assert(slice_eq(number, slice_str(good[i].number)));
+        ck_assert(slice_eq(rest, slice_str(good[i].rest)));
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(!option_in_rule(slice_str(bad[i]), &number, &rest), "%s", bad[i]);
+    ck_assert_str_eq(option_find_in_rule(SLICE("match.host[1]"), &key)->path, "match.host");
+    ck_assert(slice_eq(key, SLICE("1")));
+    ck_assert_ptr_null(option_find_in_rule(SLICE("listen"), &key));
+    ck_assert(option_is_rule_section(SLICE("match")) && option_is_rule_section(SLICE("quota")));
+    ck_assert(!option_is_rule_section(SLICE("mode")) && !option_is_rule_section(SLICE("retry")));
+    ck_assert_str_eq(option_nearest_in_rule(SLICE("flavor"))->path, "flavour");
+}
+END_TEST
+
 START_TEST(nearest)
 {
     static const struct {
@@ -133,6 +164,7 @@ static TCase *tcase_table(void)
     tcase_add_test(t, find);
     tcase_add_test(t, find_nothing);
     tcase_add_test(t, sections);
+    tcase_add_test(t, in_rules);
     tcase_add_test(t, nearest);
     tcase_add_test(t, variables);
     tcase_add_test(t, rows);

@@ -272,6 +272,58 @@ START_TEST(hosts)
 }
 END_TEST
 
+START_TEST(modes)
+{
+    static const struct {
+        const char *text;
+        enum retry_mode mode;
+    } good[] = {
+        {"off", RETRY_MODE_OFF}, {"standard", RETRY_MODE_STANDARD}, {"legacy", RETRY_MODE_LEGACY}};
+    static const char *const bad[] = {"", "Off", "adaptive ", "off|standard", "legac"};
+    enum retry_mode mode = RETRY_MODE_ADAPTIVE;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(!value_mode(slice_str(bad[i]), &mode), "%s", bad[i]);
+    ck_assert_int_eq(mode, RETRY_MODE_ADAPTIVE);
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        ck_assert(value_mode(slice_str(good[i].text), &mode));
+        ck_assert_int_eq(mode, good[i].mode);
+    }
+}
+END_TEST
+
+START_TEST(words_and_keys)
+{
+    static const char *const names[] = {"a", "GetItem", "us-east-1", "a_b.c", "0"};
+    static const char *const no_names[] = {"", " a", "a b", "a,b", "*a", "a/b", "a\n", "\xc3\xa4"};
+    static const char *const keys[] = {"AKIA", "*AKIA", "AKIAIOSFODNN7EXAMPLE", "*7890"};
+    static const char *const no_keys[] = {"", "*", "ABC", "*ABC", "**ABCD", "ABCD*", "A-BCD"};
+    char longest[130];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        ck_assert_msg(value_word(slice_str(names[i])), "%s", names[i]);
+    for (size_t i = 0; i < sizeof no_names / sizeof no_names[0]; i++)
+        ck_assert_msg(!value_word(slice_str(no_names[i])), "%s", no_names[i]);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        ck_assert_msg(value_key(slice_str(keys[i])), "%s", keys[i]);
+    for (size_t i = 0; i < sizeof no_keys / sizeof no_keys[0]; i++)
+        ck_assert_msg(!value_key(slice_str(no_keys[i])), "%s", no_keys[i]);
+    memset(longest, 'x', sizeof longest);
+    ck_assert(value_word(slice_of(longest, 128)) && !value_word(slice_of(longest, 129)));
+    ck_assert(value_key(slice_of(longest, 128)) && !value_key(slice_of(longest, 129)));
+}
+END_TEST
+
+START_TEST(statuses)
+{
+    static const char *const bad[] = {"", "299", "600", "1000", "5xx", "-1", " 500", "0x1f"};
+    uint16_t status = 1;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        ck_assert_msg(!value_status(slice_str(bad[i]), &status), "%s", bad[i]);
+    ck_assert_uint_eq(status, 1);
+    ck_assert(value_status(SLICE("300"), &status) && status == 300);
+    ck_assert(value_status(SLICE("599"), &status) && status == 599);
+}
+END_TEST
+
 static TCase *tcase_values(void)
 {
     TCase *t = tcase_create("values");
@@ -283,6 +335,9 @@ static TCase *tcase_values(void)
     tcase_add_test(t, listen_addresses);
     tcase_add_test(t, ranges);
     tcase_add_test(t, hosts);
+    tcase_add_test(t, modes);
+    tcase_add_test(t, words_and_keys);
+    tcase_add_test(t, statuses);
     return t;
 }
 
