@@ -209,6 +209,15 @@ START_TEST(timeouts_cost_more_in_20)
 }
 END_TEST
 
+START_TEST(a_throttled_end_gives_nothing_back)
+{
+    struct scene s = scene_new();
+    judge(&s, bad);
+    judge(&s, bad);
+    expect(judge(&s, slow), VERDICT_DELIVER, VERDICT_MAX_ATTEMPTS, 472);
+}
+END_TEST
+
 /* --- Java's quotas (legacy-modes 7, 8) --- */
 
 static struct scene java(enum retry_quota style, unsigned tokens)
@@ -232,6 +241,7 @@ static const struct {
     {500, {BAD, BAD, OK}, 495, 495},
     {500, {BAD, SLOW, SLOW, SLOW}, 500, 495},
     {500, {BAD, BAD, SLOW, SLOW}, 495, 490},
+    {500, {BAD, BAD, BAD, SLOW}, 490, 485},
     {500, {BAD, SLOW, OK}, 500, 496},
     {500, {SLOW, SLOW, SLOW, SLOW}, 500, 500},
     {490, {SLOW, OK}, 491, 491},
@@ -336,6 +346,7 @@ static TCase *verdicts(void)
     tcase_add_test(tc, a_past_deadline_stops_everything);
     tcase_add_test(tc, off_touches_nothing);
     tcase_add_test(tc, timeouts_cost_more_in_20);
+    tcase_add_test(tc, a_throttled_end_gives_nothing_back);
     tcase_add_loop_test(tc, java_sequences, 0, ARRAY_LEN(sequences));
     tcase_add_test(tc, java_v1_gives_back_when_stopped);
     tcase_add_test(tc, no_quota_touches_no_budget);
