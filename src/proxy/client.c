@@ -27,14 +27,27 @@ static int64_t now_of(const struct client *c)
     return loop_now_ns(c->px->loop);
 }
 
+static void note_output(struct client *c)
+{
+    if (conn_out_pending(c->conn) == 0 || conn_bytes_out(c->conn) != c->out_seen) {
+        c->out_seen = conn_bytes_out(c->conn);
+        c->out_progress_ns = now_of(c);
+    }
+}
+
 static void await_head(struct client *c)
 {
     const struct config *cfg = c->px->config;
     c->state = CLIENT_HEAD;
     c->head = (struct h1_head){0};
     c->head_since_ns = 0;
-    conn_deadline(c->conn, now_of(c) + (c->requests == 0 ? cfg->client_head_timeout_ns
-                                                         : cfg->client_idle_timeout_ns));
+    note_output(c);
+    c->delivering = conn_out_pending(c->conn) > 0;
+    if (c->delivering)
+        conn_deadline(c->conn, now_of(c) + LOOK_NS);
+    else
+        conn_deadline(c->conn, now_of(c) + (c->requests == 0 ? cfg->client_head_timeout_ns
+                                                             : cfg->client_idle_timeout_ns));
 }
 
 void client_new(struct proxy *px, int fd)
@@ -211,6 +224,7 @@ static void start_exchange(struct client *c)
         return;
     }
     c->state = CLIENT_EXCHANGE;
+    note_output(c);
     c->must_close = c->req.close;
     c->sent_100 = c->started = c->body_done = false;
     c->relay = (struct relay){0};
@@ -251,6 +265,8 @@ void client_exchange_done(struct client *c, bool ok)
 static void read_head(struct client *c)
 {
     struct slice in = conn_in(c->conn);
+    if (conn_out_full(c->conn))
+        return; /* answers that are not taken: no more of them, until these are (J5) */
     if (in.n > 0 && c->head_since_ns == 0) {
         c->head_since_ns = now_of(c);
         conn_deadline(c->conn, now_of(c) + c->px->config->client_head_timeout_ns);
@@ -259,7 +275,7 @@ static void read_head(struct client *c)
     switch (h1_parse_request(&c->head, in.p, in.n, &h1_request_limits, &c->arena, &c->req)) {
     case PARSE_MORE:
         if (conn_at_eof(c->conn)) /* the end came while the request before ran */
-            gone(c);
+            part(c);
         break;
     case PARSE_BAD:
         c->req = (struct http_req){0};
@@ -289,12 +305,37 @@ bool client_is_gone(struct client *c)
 static void on_eof(struct client *c)
 {
     c->half_closed = true;
-    /* Between requests, or inside one: nobody waits. After a whole request, or one whose rest is in
-     * the buffer, it may be a half-close: whether somebody still reads is asked now and once a
-     * second. */
+    /* Inside a request nobody waits; between requests the last answer may still be on its way.
+     * After a whole request, or one whose rest is in the buffer, it may be a half-close: whether
+     * somebody still reads is asked now and once a second. */
     bool inside = !c->body_done && conn_in(c->conn).n == 0;
-    if (c->state != CLIENT_EXCHANGE || inside || client_is_gone(c))
+    if (c->state == CLIENT_HEAD) {
+        if (!conn_out_full(c->conn)) /* else requests that were not looked at may wait */
+            part(c);
+    } else if (c->state != CLIENT_EXCHANGE || inside || client_is_gone(c)) {
         gone(c);
+    }
+}
+
+/* The client takes none of what waits for it, for longer than it may. */
+static bool is_slow(struct client *c)
+{
+    note_output(c);
+    return now_of(c) - c->out_progress_ns > c->px->config->client_write_timeout_ns;
+}
+
+/* Between requests: one that did not come, or did not come whole. While the last answer is still
+ * taken, idle time has not begun. */
+static void waited_for_head(struct client *c)
+{
+    if (c->head_since_ns != 0)
+        refuse(c, REPLY_REQUEST_TIMEOUT, "");
+    else if (!c->delivering)
+        client_close(c, false);
+    else if (is_slow(c))
+        client_close(c, true);
+    else
+        await_head(c);
 }
 
 /* The look once a second during an exchange. */
@@ -306,17 +347,10 @@ static void look(struct client *c)
         gone(c);
         return;
     }
-    if (conn_out_pending(c->conn) > 0) {
-        if (conn_bytes_out(c->conn) != c->out_seen) {
-            c->out_seen = conn_bytes_out(c->conn);
-            c->out_progress_ns = now;
-        } else if (now - c->out_progress_ns > cfg->client_write_timeout_ns) {
-            drive_client_gone(c->drive, "client_slow");
-            client_close(c, true);
-            return;
-        }
-    } else {
-        c->out_progress_ns = now;
+    if (is_slow(c)) {
+        drive_client_gone(c->drive, "client_slow");
+        client_close(c, true);
+        return;
     }
     /* A client that may still wait for 100 Continue owes nothing: the attempt has that clock. */
     bool waits = c->req.expect_continue && !c->sent_100 && c->log.end == 0;
@@ -334,10 +368,7 @@ static void on_timeout(struct client *c)
 {
     switch (c->state) {
     case CLIENT_HEAD:
-        if (c->head_since_ns != 0)
-            refuse(c, REPLY_REQUEST_TIMEOUT, "");
-        else
-            client_close(c, false);
+        waited_for_head(c);
         break;
     case CLIENT_HELLO:
     case CLIENT_HANDSHAKE:
@@ -393,6 +424,8 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
     case CONN_DRAINED:
         if (c->drive != NULL)
             drive_client_drained(c->drive);
+        else if (c->state == CLIENT_HEAD)
+            conn_poke(c->conn); /* what was sent meanwhile */
         break;
     case CONN_EOF:
         on_eof(c);
@@ -409,7 +442,7 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
 void client_begin_drain(struct client *c)
 {
     if (c->state == CLIENT_HEAD && c->head_since_ns == 0)
-        client_close(c, false);
+        part(c);
     else if (c->state == CLIENT_EXCHANGE && drive_is_parked(c->drive))
         client_give_up(c);
 }

@@ -48,6 +48,7 @@ struct client {
     bool half_closed;      /* the client sent its FIN; may still read */
     int64_t head_since_ns; /* HEAD: first byte of the head, 0: none yet; EXCHANGE: last byte of the
                               body */
+    bool delivering;       /* HEAD: the answer before is not out yet */
     uint64_t out_seen;     /* conn_bytes_out at the last look, and when it last moved */
     int64_t out_progress_ns;
     unsigned requests; /* on this connection */

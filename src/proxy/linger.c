@@ -32,7 +32,8 @@ static void linger_end(struct farewell *l)
 static void on_timeout(struct farewell *l)
 {
     int64_t now = loop_now_ns(l->px->loop);
-    if (l->px->cutting) {
+    bool parted = conn_at_eof(l->conn) && conn_out_pending(l->conn) == 0;
+    if (parted || l->px->cutting) {
         linger_end(l);
         return;
     }

@@ -3,6 +3,7 @@ import os
 import socket
 import struct
 import threading
+import time
 
 from wire import TIMEOUT, Wire, until
 
@@ -166,3 +167,15 @@ def cpu_seconds(process):
 def back_to(process, baseline, seconds=15):
     """The daemon's descriptors are as few as before (retryd opens none lazily that it keeps)."""
     until(lambda: descriptors(process) <= baseline, "descriptors fall to %d" % baseline, seconds)
+
+
+def rss_bytes(process):
+    with open("/proc/%d/statm" % process.pid) as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def stands_still(process):
+    """It used no time at all for a while."""
+    before = cpu_seconds(process)
+    time.sleep(0.3)
+    return cpu_seconds(process) == before

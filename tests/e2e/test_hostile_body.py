@@ -2,15 +2,13 @@
 that do not read (PR-04, security requirements E12, J9)."""
 import os
 import resource
-import signal
 import socket
-import subprocess
 import threading
 import time
 
 import pytest
 
-from hostile import HOST, RawOrigin, cpu_seconds, read_body, read_head, read_request, request, response
+from hostile import RawOrigin, cpu_seconds, read_body, read_head, read_request, request, response
 from wire import until
 
 KIB = 1024
