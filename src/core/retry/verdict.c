@@ -76,6 +76,14 @@ static bool pay(const struct retry_policy *p, struct retry_run *run, unsigned co
     return true;
 }
 
+static unsigned gain_of_success(const struct retry_policy *p, const struct retry_run *run)
+{
+    bool at_least_first = p->quota != RETRY_QUOTA_STANDARD;
+    if (run->attempts == 1 || (at_least_first && run->last_cost < p->gain_first))
+        return p->gain_first;
+    return run->last_cost;
+}
+
 /* What the end of a request gives back. JAVA_V1 takes its tokens before it asks whether a retry is
  * possible at all, and gives them back if not; both at once are no change. What is left of that
  * order: a throttled attempt takes nothing, yet gives back what an earlier one took
@@ -83,18 +91,12 @@ static bool pay(const struct retry_policy *p, struct retry_run *run, unsigned co
 static void settle(const struct retry_policy *p, const struct retry_run *run,
                    const struct verdict *v, struct budget *budget)
 {
-    unsigned gain = 0;
     if (!has_quota(p))
         return;
     if (v->class == RETRY_SUCCESS)
-        gain = run->attempts == 1 ||
-                       (p->quota != RETRY_QUOTA_STANDARD && run->last_cost < p->gain_first)
-                   ? p->gain_first
-                   : run->last_cost;
+        budget->ops->refund(budget, gain_of_success(p, run));
     else if (p->quota == RETRY_QUOTA_JAVA_V1 && v->class == RETRY_THROTTLING)
-        gain = run->last_cost;
-    if (gain > 0)
-        budget->ops->refund(budget, gain);
+        budget->ops->refund(budget, run->last_cost);
 }
 
 /* --- the loop --- */
