@@ -58,7 +58,6 @@ static void child_main(char **command, const struct environ_list *env)
 {
     for (size_t i = 0; i < env->n; i++)
         setenv(env->v[i].name, env->v[i].value, 1);
-    signal(SIGPIPE, SIG_DFL); /* ignored signals stay ignored over exec */
     signal(SIGXFSZ, SIG_DFL);
     execvp(command[0], command);
     int failed = errno;
@@ -100,6 +99,8 @@ static int supervise(const struct config *config, char **command)
             loop_on_signal(x.worker.loop, forwarded[i], on_signal, &x);
     }
     sigprocmask(SIG_SETMASK, &old, NULL);
+    /* Only now: the command is to find its caller's limits and privileges, not ours. */
+    privs_harden();
     if (started)
         worker_run(&x.worker);
     else
@@ -141,7 +142,6 @@ int cmd_exec(int argc, char **argv)
         struct accesslog_tap tap = summary_tap(&s);
         accesslog_set_tap(&tap);
         make_private(&r);
-        privs_harden();
         status = supervise(r.config, argv + r.first_operand);
         accesslog_set_tap(NULL);
         if (want_summary || want_timeline)

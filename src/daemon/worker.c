@@ -3,6 +3,7 @@
 #include "core/aws/aws.h"
 #include "core/base/xalloc.h"
 #include "daemon/notify.h"
+#include "io/net/peerprobe.h"
 #include "io/obs/log.h"
 
 #include <arpa/inet.h>
@@ -45,6 +46,9 @@ bool worker_open(struct worker *w, const struct config *config, struct err *err)
     *w = (struct worker){.config = config};
     if (!log_open(config->log_file, config->log_format == LOG_FORMAT_JSON, config->log_level, err))
         return false;
+    if (!peerprobe_available())
+        log_msg(LOG_LEVEL_WARN, "no_peer_probe",
+                "netlink is not to be had: a client that only closed its end counts as waiting");
     w->loop = loop_new(err);
     if (w->loop != NULL && open_ca(w, err))
         w->proxy = proxy_new(w->loop, config, w->ca, err);
@@ -77,11 +81,19 @@ static void on_signal(void *arg, int signo)
     worker_stop(arg);
 }
 
+/* By custom a daemon reads its configuration again: what this one cannot do, it must at least
+ * survive. */
+static void on_hangup(void *arg, int signo)
+{
+    (void)arg, (void)signo;
+    log_msg(LOG_LEVEL_WARN, "hangup", "ignored: a changed configuration takes a restart");
+}
+
 void worker_handle_signals(struct worker *w)
 {
     loop_on_signal(w->loop, SIGTERM, on_signal, w);
     loop_on_signal(w->loop, SIGINT, on_signal, w);
-    loop_on_signal(w->loop, SIGHUP, on_signal, w);
+    loop_on_signal(w->loop, SIGHUP, on_hangup, w);
 }
 
 void worker_run(struct worker *w)

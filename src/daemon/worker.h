@@ -16,8 +16,8 @@ struct worker {
 /* Opens the log, the CA, the listeners. False with *err: nothing is left open. A note (a CA that
  * was made or renewed) is logged. */
 bool worker_open(struct worker *w, const struct config *config, struct err *err);
-/* SIGTERM, SIGINT and SIGHUP start the drain; a second one ends it at once. For a process whose
- * only job this is. */
+/* SIGTERM and SIGINT start the drain, a second one ends it at once; SIGHUP is logged and survived.
+ * For a process whose only job this is. */
 void worker_handle_signals(struct worker *w);
 /* Until worker_stop and the end of the drain. */
 void worker_run(struct worker *w);

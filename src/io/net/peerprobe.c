@@ -8,7 +8,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -62,6 +61,19 @@ static enum peer_state ask(int nl, const struct request *req)
     return msg->idiag_inode == 0 ? PEER_GONE : PEER_OPEN;
 }
 
+static int open_diag(void)
+{
+    return socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+}
+
+bool peerprobe_available(void)
+{
+    int nl = open_diag();
+    if (nl >= 0)
+        close(nl);
+    return nl >= 0;
+}
+
 enum peer_state peerprobe(int fd)
 {
     struct sockaddr_storage local = {0}, peer = {0};
@@ -79,7 +91,7 @@ enum peer_state peerprobe(int fd)
     put_address(&peer, req.diag.id.idiag_src, &req.diag.id.idiag_sport);
     put_address(&local, req.diag.id.idiag_dst, &req.diag.id.idiag_dport);
     req.diag.id.idiag_cookie[0] = req.diag.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-    int nl = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    int nl = open_diag();
     if (nl < 0)
         return PEER_UNKNOWN;
     enum peer_state state = ask(nl, &req);

@@ -4,11 +4,16 @@
 #ifndef RETRYD_IO_NET_PEERPROBE_H
 #define RETRYD_IO_NET_PEERPROBE_H
 
+#include <stdbool.h>
+
 enum peer_state {
     PEER_UNKNOWN, /* not local, or the kernel does not say: assume that it is there */
     PEER_OPEN,    /* a process holds the socket */
     PEER_GONE,    /* no socket any more, or one that no process holds */
 };
+
+/* False where the kernel or a sandbox does not let us ask: then every answer is PEER_UNKNOWN. */
+bool peerprobe_available(void);
 
 /* One netlink round trip inside the kernel; never waits for a peer. */
 enum peer_state peerprobe(int fd);

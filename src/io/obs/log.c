@@ -29,8 +29,8 @@ _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line must go into a pipe in one piec
 
 /* How a write to the sink is kept from blocking. */
 enum sink_kind {
-    SINK_PLAIN,  /* a file, a terminal, or a descriptor that is non-blocking itself */
-    SINK_POLLED, /* a pipe whose blocking description is shared with other programs */
+    SINK_PLAIN,  /* a file, or a descriptor that is non-blocking itself */
+    SINK_POLLED, /* a pipe or terminal whose blocking description is shared with other programs */
     SINK_SOCKET,
 };
 
@@ -46,8 +46,9 @@ static const char *const level_upper[] = {"ERROR", "WARN ", "INFO ", "DEBUG"};
 static const char *const level_lower[] = {"error", "warn", "info", "debug"};
 
 /* O_NONBLOCK belongs to the open file description, which the shell and its other children share:
- * setting it there would break them. A pipe is therefore opened once more; where that is not
- * allowed, poll() has to do (a pipe with room for a page takes a line). */
+ * setting it there would break them. A pipe or a terminal (stopped with Ctrl-S it takes nothing) is
+ * therefore opened once more; where that is not allowed, poll() has to do (a pipe with room for a
+ * page takes a line). */
 static void sink_standard_error(void)
 {
     struct stat st;
@@ -58,8 +59,8 @@ static void sink_standard_error(void)
         return;
     if (S_ISSOCK(st.st_mode)) {
         sink.kind = SINK_SOCKET;
-    } else if (S_ISFIFO(st.st_mode)) {
-        int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_APPEND | O_CLOEXEC);
+    } else if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)) {
+        int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_APPEND | O_CLOEXEC);
         sink.kind = fd < 0 ? SINK_POLLED : SINK_PLAIN;
         sink.owned = fd >= 0;
         sink.fd = fd < 0 ? STDERR_FILENO : fd;
@@ -70,8 +71,8 @@ bool log_open(const char *path, bool json, enum log_level level, struct err *err
 {
     int fd = -1;
     if (path != NULL) {
-        /* O_NONBLOCK matters for a FIFO only. */
-        fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0640);
+        /* O_NONBLOCK matters for a FIFO and a terminal only. */
+        fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0640);
         if (fd < 0)
             return err_set(err, "log file %s: %s", path, strerror(errno));
     }

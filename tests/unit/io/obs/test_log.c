@@ -4,8 +4,10 @@
 #include "io/obs/log.h"
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define STAMP_LEN 24 /* 2026-11-30T17:01:03.123Z */
@@ -340,10 +342,35 @@ START_TEST(full_sink_drops_and_counts)
 }
 END_TEST
 
+/* A terminal stopped with Ctrl-S takes nothing: lines are lost, the program goes on. */
+START_TEST(stopped_terminal_does_not_block)
+{
+    struct err err = {""};
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(master, 0);
+    ck_assert_int_eq(grantpt(master), 0);
+    ck_assert_int_eq(unlockpt(master), 0);
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    ck_assert_int_ge(slave, 0);
+    ck_assert_int_eq(tcflow(slave, TCOOFF), 0);
+    ck_assert_int_ge(dup2(slave, STDERR_FILENO), 0);
+    ck_assert_msg(log_open(NULL, false, LOG_LEVEL_INFO, &err), "%s", err.text);
+    uint64_t before = log_dropped();
+    for (int i = 0; i < 10; i++)
+        log_msg(LOG_LEVEL_INFO, "e", "line %d", i);
+    ck_assert_uint_eq(log_dropped() - before, 10);
+    ck_assert_int_eq(fcntl(slave, F_GETFL) & O_NONBLOCK, 0);
+    log_close();
+    close(slave);
+    close(master);
+}
+END_TEST
+
 static TCase *case_log(void)
 {
     TCase *tc = tcase_create("log");
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, stopped_terminal_does_not_block);
     tcase_add_test(tc, kv_line);
     tcase_add_test(tc, json_line);
     tcase_add_test(tc, time_stamp);
