@@ -22,7 +22,7 @@ TYPES = {
     "PATH": "path", "LISTEN": "list of addresses", "HOSTS": "list of hosts", "OPEN_HOSTS": "list of hosts",
     "PORTS": "list of ports", "CIDRS": "list of ranges", "RESOLVE": "address", "SERVICE_MODE": "word",
     "SERVICE_ATTEMPTS": "number", "MODE": "word", "FLAVOUR": "word", "WORDS": "list of words",
-    "KEYS": "list of access key ids", "STATUSES": "list of statuses",
+    "KEYS": "list of access key ids", "WORD": "name", "WORKERS": "number or auto", "STATUSES": "list of statuses",
 }
 # The name that "*" stands for, and a line that shows the map in use.
 MAPS = {

@@ -81,6 +81,8 @@ static const char *number_advice(enum option_type type)
         return "is not a duration; give a number with ms, s, m or h";
     case OPTION_SIZE:
         return "is not a size; give a number of bytes, or one with KiB, MiB, GiB or TiB";
+    case OPTION_WORKERS:
+        return "is neither auto nor a whole number; give one";
     default:
         return "is not a whole number; give one";
     }
@@ -141,13 +143,29 @@ static void store_path(struct build *b, struct slice value, char **to)
                        build_shown(b, value));
 }
 
+static void store_word(struct build *b, struct slice value, char **to)
+{
+    if (value_word(value))
+        *to = arena_strdup(&b->config->arena, value);
+    else
+        build_complain(b, "%s is not a name; give letters, digits, \".\", \"_\" and \"-\"",
+                       build_shown(b, value));
+}
+
+static void store_workers(struct build *b, struct slice value, unsigned *to)
+{
+    uint64_t number = 0;
+    if (slice_eq(value, SLICE("auto")) || build_number(b, value, &number))
+        *to = (unsigned)number;
+}
+
 /* Empty: back to unset, which all-zero means for the optional types. */
 static void store_empty(struct build *b, void *to)
 {
     const struct option *o = b->option;
     if (o->text[0])
         build_complain(b, "is empty; leave the key out for the default, %s", o->text);
-    else if (o->type == OPTION_PATH || o->type == OPTION_FLAVOUR)
+    else if (o->type == OPTION_PATH || o->type == OPTION_FLAVOUR || o->type == OPTION_WORD)
         *(char **)to = NULL;
     else if (o->type == OPTION_DURATION)
         *(int64_t *)to = 0;
@@ -179,6 +197,12 @@ void build_value(struct build *b, struct slice value)
         return;
     case OPTION_PATH:
         store_path(b, value, to);
+        return;
+    case OPTION_WORD:
+        store_word(b, value, to);
+        return;
+    case OPTION_WORKERS:
+        store_workers(b, value, to);
         return;
     case OPTION_DURATION:
         if (build_number(b, value, &number))

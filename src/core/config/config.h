@@ -162,6 +162,13 @@ struct config {
     char *log_file; /* NULL: standard error */
     int log_level;  /* enum log_level of io/obs */
 
+    /* processes, shared state, and the way to look at it */
+    unsigned workers;   /* 0: one for each CPU */
+    char *budgets_file; /* NULL: anonymous memory */
+    unsigned budgets_entries;
+    char *admin_socket; /* NULL: admin.sock in state_dir */
+    char *admin_group;  /* NULL: none */
+
     struct origin *from;             /* by row of the option table */
     struct origin max_attempts_from; /* the same of retry.max_attempts */
 

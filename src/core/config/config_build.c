@@ -228,6 +228,13 @@ static void check_flavour(struct build *b)
     }
 }
 
+static void check_entries(struct build *b)
+{
+    unsigned n = b->config->budgets_entries;
+    if (!point_at(b, "budgets.entries")->bad && (n & (n - 1)) != 0)
+        build_complain(b, "%u is not a power of two", n);
+}
+
 static void check_together(struct build *b)
 {
     const struct progress *listen = point_at(b, "listen");
@@ -236,6 +243,7 @@ static void check_together(struct build *b)
     check_sums(b);
     check_bypass(b);
     check_flavour(b);
+    check_entries(b);
     build_rule_end(b);
 }
 

@@ -22,6 +22,8 @@
 #define IS_SERVICE_MODE(f) _Generic((f), struct service_retry * : 1, default : 0)
 #define IS_SERVICE_ATTEMPTS(f) IS_SERVICE_MODE(f)
 
+#define IS_WORD(f) IS_PATH(f)
+#define IS_WORKERS(f) IS_COUNT(f)
 #define IS_MODE(f) IS_CHOICE(f)
 #define IS_FLAVOUR(f) IS_PATH(f)
 #define IS_WORDS(f) _Generic((f), struct slice * : 1, default : 0)

@@ -15,6 +15,8 @@ enum option_type {
     OPTION_MODE,    /* enum retry_mode */
     OPTION_FLAVOUR, /* of legacy mode */
     OPTION_PATH,
+    OPTION_WORD,    /* a name of the system's */
+    OPTION_WORKERS, /* a count; 0 stands for auto */
     /* lists */
     OPTION_LISTEN,
     OPTION_HOSTS,

@@ -79,6 +79,25 @@ START_TEST(defaults_of_values)
     ck_assert(!c->modeled_errors && !c->dynamodb_crc32 && c->s3_errors == S3_ERRORS_CORE);
     ck_assert_int_eq(c->log_format, LOG_FORMAT_KV);
     ck_assert_int_eq(c->log_level, 2);
+    ck_assert_uint_eq(c->workers, 1);
+    ck_assert_uint_eq(c->budgets_entries, 1024);
+    ck_assert(!c->budgets_file && !c->admin_socket && !c->admin_group);
+    config_free(c);
+}
+END_TEST
+
+START_TEST(processes)
+{
+    struct config *c = good("workers=auto\nbudgets.file=/dev/shm/b\nbudgets.entries=16\n"
+                            "admin.socket=/run/a.sock\nadmin.group=ops-1");
+    ck_assert_uint_eq(c->workers, 0);
+    ck_assert_str_eq(c->budgets_file, "/dev/shm/b");
+    ck_assert_uint_eq(c->budgets_entries, 16);
+    ck_assert_str_eq(c->admin_socket, "/run/a.sock");
+    ck_assert_str_eq(c->admin_group, "ops-1");
+    config_free(c);
+    c = good("workers=32");
+    ck_assert_uint_eq(c->workers, 32);
     config_free(c);
 }
 END_TEST
@@ -299,6 +318,13 @@ static const struct {
     {"listen[0][0]=127.0.0.1:1",
      "f.yaml:1: listen[0][0]: a list is not allowed here; give one value"},
     {"log.level=a\001b", "f.yaml:1: log.level: \"a?b\" is not one of error|warn|info|debug"},
+    {"workers=all",
+     "f.yaml:1: workers: \"all\" is neither auto nor a whole number; give one, 1..32"},
+    {"workers=33", "f.yaml:1: workers: \"33\" is out of bounds; give 1..32"},
+    {"workers=0", "f.yaml:1: workers: \"0\" is out of bounds; give 1..32"},
+    {"budgets.entries=1000", "f.yaml:1: budgets.entries: 1000 is not a power of two"},
+    {"admin.group=a b", "f.yaml:1: admin.group: \"a b\" is not a name; give letters, digits, "
+                        "\".\", \"_\" and \"-\""},
     {"limits.pool_per_origin=5\nlimits.pool_total=4",
      "f.yaml:1: limits.pool_per_origin: limits.pool_per_origin (5) does not fit in "
      "limits.pool_total (4)"},
@@ -414,6 +440,7 @@ static TCase *tcase_build(void)
     tcase_add_test(t, defaults_of_values);
     tcase_add_test(t, defaults_of_lists);
     tcase_add_test(t, no_state_dir_at_all);
+    tcase_add_test(t, processes);
     tcase_add_test(t, every_type);
     tcase_add_test(t, maps);
     tcase_add_test(t, resolve_is_ordered);

@@ -152,7 +152,7 @@ START_TEST(rows)
         ck_assert_msg(o->type != OPTION_CHOICE || strchr(o->allowed, '|'), "%s", o->path);
         ck_assert_msg(o->text[0] || o->kind != OPTION_KIND_VALUE || o->type == OPTION_PATH ||
                           o->type == OPTION_COUNT || o->type == OPTION_DURATION ||
-                          o->type == OPTION_FLAVOUR,
+                          o->type == OPTION_FLAVOUR || o->type == OPTION_WORD,
                       "%s cannot be unset", o->path);
     }
 }
