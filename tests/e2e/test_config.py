@@ -103,10 +103,105 @@ def test_shipped_file_is_good_and_names_every_option(tmp_path):
     done = run_retryd("check", "-c", shipped, env={"HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     with open(os.path.join(TREE, "src/core/config/options.def")) as f:
-        options = re.findall(r'^(?:OPTION|LIST|MAP)\(\w+, "([^"]+)"', f.read(), re.MULTILINE)
+        options = re.findall(r'^(?:OPTION|LIST|MAP|RULE|RULE_LIST)\(\w+, "([^"]+)"', f.read(), re.MULTILINE)
     assert len(options) > 40
     with open(shipped) as f:
         text = f.read()
     for option in options:
         last = [part for part in option.split(".") if part != "*"][-1]
-        assert re.search(r"^[ #]*%s:" % re.escape(last), text, re.MULTILINE), option
+        assert re.search(r"^[ #]*(?:match\.|quota\.)?%s:" % re.escape(last), text, re.MULTILINE), option
+
+
+def test_shipped_file_leaves_to_the_sdks_what_they_are_told(tmp_path):
+    done = run_retryd("config", "-c", os.path.join(TREE, "conf/retryd.yaml"),
+                      env={"HOME": str(tmp_path), "AWS_MAX_ATTEMPTS": "7", "AWS_NEW_RETRIES_2026": "no"})
+    assert "retry.max_attempts: 7  # AWS_MAX_ATTEMPTS\n" in done.stdout
+    assert "retry.behaviour: 2.0  # AWS_NEW_RETRIES_2026\n" in done.stdout
+
+
+RULES = """\
+retry:
+  services:
+    dynamodbb: {max_attempts: 5}
+rules:
+  - match: {service: dynamodb, operation: [GetItem, Query]}
+    max_attempts: 8
+  - match: {service: dynamodb, operation: Query, region: eu-central-1}
+    max_attempts: 9
+  - match:
+      host: api.example.com
+    profile: generic
+"""
+
+
+def test_warnings_are_no_errors(tmp_path):
+    status, said, path = check(tmp_path, RULES)
+    assert status == 0
+    warnings = [line for line in said.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 2, said
+    assert warnings[0].startswith("warning: %s:3: " % path) and "did you mean dynamodb?" in warnings[0]
+    assert warnings[1].startswith("warning: %s:7: rules[1] never matches: rules[0] (%s:5)" % (path, path))
+    assert said.splitlines()[-1] == "%s: ok" % path
+
+
+BAD_RULES = [
+    ("rules:\n  - mode: legacy\n", 2, "rules[0].mode", "flavour"),
+    ("rules:\n  - match: {service: s3}\n    max_atempts: 3\n", 3, "rules[0].max_atempts", "max_attempts"),
+    ("rules:\n  - match: {servic: s3}\n", 2, "rules[0].match.servic", "match.service"),
+    ("rules:\n  - s3\n", 2, "rules[0]", "match"),
+    ("rules: {}\n", 1, "rules", "list"),
+    ("rules:\n  - retry_statuses: [200]\n", 2, "rules[0].retry_statuses[0]", "300..599"),
+    ("rules:\n  - profile: generic\n", 2, "rules[0].profile", "match.host"),
+    ("retry:\n  flavour: cli-v2\n", 2, "retry.flavour", "cli-v2"),
+]
+
+
+@pytest.mark.parametrize("text, line, key, allowed", BAD_RULES, ids=[repr(b[0][:40]) for b in BAD_RULES])
+def test_bad_rules(tmp_path, text, line, key, allowed):
+    test_bad(tmp_path, text, line, key, allowed)
+
+
+def test_every_value_with_its_origin(tmp_path):
+    path = tmp_path / "retryd.yaml"
+    path.write_text("timeouts:\n  dns: 1s\nretry:\n  max_backoff: 2s\n")
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws/config").write_text("[default]\n\nmax_attempts = 4\nretry_mode = standard\n")
+    env = {"HOME": str(tmp_path), "RETRYD_TIMEOUTS_TLS": "3s", "AWS_NEW_RETRIES_2026": "false"}
+    args = ("-c", path, "--set", "retry.max_total_wait=9s", "-D", "aws.retryMode=STANDARD")
+    done = run_retryd("config", "--show", *args, env=env)
+    assert done.returncode == 0, done.stderr
+    for line in ("timeouts.dns: 1s  # %s:2" % path, "retry.max_backoff: 2s  # %s:4" % path,
+                 "timeouts.tls: 3s  # RETRYD_TIMEOUTS_TLS", "retry.max_total_wait: 9s  # --set",
+                 "retry.mode: standard  # -D aws.retryMode", "retry.behaviour: 2.0  # AWS_NEW_RETRIES_2026",
+                 "retry.max_attempts: 4  # %s/.aws/config:3" % tmp_path, "timeouts.connect: 5s  # default"):
+        assert line in done.stdout.splitlines(), line
+    assert run_retryd("check", "--show", *args, env=env).stdout == done.stdout
+
+
+def test_one_service(tmp_path):
+    path = tmp_path / "retryd.yaml"
+    path.write_text("retry:\n  services:\n    sqs: {max_attempts: 6}\n" + RULES.split("dynamodbb")[1].split("\n", 1)[1])
+    env = {"HOME": str(tmp_path)}
+
+    def lines(service):
+        done = run_retryd("config", "-c", path, "--service", service, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines(), done.stderr
+
+    dynamodb, _ = lines("dynamodb")
+    for line in ("max_attempts: 4  # service default", "base_delay: 25ms  # service default",
+                 "quota.capacity: 500  # default", "mode: standard  # default"):
+        assert line in dynamodb
+    assert any("rules[0]" in line for line in dynamodb)
+    assert "max_attempts: 6  # %s:3" % path in lines("sqs")[0]
+    assert "did you mean dynamodb?" in lines("dynamdb")[1]
+
+
+def test_exports_for_clients_are_not_for_retryd(tmp_path):
+    env = {"HOME": str(tmp_path), "AWS_MAX_ATTEMPTS": "1", "RETRYD_CLIENT_ENV": "1"}
+    done = run_retryd("config", env=env)
+    assert "retry.max_attempts: null  # default" in done.stdout
+    assert done.stderr.count("AWS_MAX_ATTEMPTS=1") == 1
+    del env["RETRYD_CLIENT_ENV"]
+    done = run_retryd("config", env=env)
+    assert "retry.max_attempts: 1  # AWS_MAX_ATTEMPTS" in done.stdout and done.stderr == ""
