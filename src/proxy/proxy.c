@@ -124,7 +124,10 @@ static bool build(struct proxy *px, struct err *err)
     if (px->dns == NULL)
         return false;
     px->pool = pool_new(px->loop, key, c->pool_per_origin, c->pool_total, c->pool_idle_ns);
-    px->budgets = budgets_new(key);
+    px->region = region_open(&(struct region_options){0}, err);
+    if (px->region == NULL)
+        return false;
+    px->budgets = budgets_new(px->region, region_seat_claim(px->region));
     if (!listen_all(px, err))
         return false;
     fill_policy(px);
@@ -203,6 +206,8 @@ void proxy_free(struct proxy *px)
         tlsclient_free(px->tls);
     if (px->budgets != NULL)
         budgets_free(px->budgets);
+    if (px->region != NULL)
+        region_close(px->region);
     loop_defer(px->loop, release, px);
 }
 

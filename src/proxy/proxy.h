@@ -35,6 +35,7 @@ struct proxy {
     struct dns *dns;
     struct dialer dialer;
     struct pool *pool;
+    struct region *region; /* where the budgets are */
     struct budgets *budgets;
     struct bodylog_shared replay;
     struct rng rng;

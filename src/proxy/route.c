@@ -107,6 +107,8 @@ static bool find_origin(const struct proxy *px, const struct http_req *req,
         *refusal = REPLY_MISDIRECTED;
         if (form == TARGET_ABSOLUTE && !authority_eq(&t.authority, scope))
             return false;
+        if (host.p == NULL)
+            out->host = host_value(scope, true, a);
         return host.p == NULL ||
                (authority_parse(host, 443, &named, why) && authority_eq(&named, scope));
     }
@@ -149,28 +151,43 @@ static bool max_forwards(struct http_req *req, struct arena *a)
     return true;
 }
 
-/* Upstream client = signing name + region + access key id; unsigned: host and port. */
+/* Upstream client = signing name + region + access key id; unsigned: host and port. People see the
+ * same with the end of the key id only. */
 static struct budget *find_budget(struct proxy *px, const struct route *r)
 {
-    char key[HTTP_HOST_MAX * 2];
+    char key[HTTP_HOST_MAX * 2], text[BUDGETS_LABEL_MAX + 1];
     const struct aws_target *t = &r->target;
+    struct slice caller = t->access_key, label;
     int n;
-    if (t->access_key.n > 0)
+    if (caller.n > 0) {
         n = snprintf(key, sizeof key, "k|%.*s|%.*s|%.*s", SLICE_FMT(t->signing_name),
-                     SLICE_FMT(t->region), SLICE_FMT(t->access_key));
-    else
-        n = snprintf(key, sizeof key, "h|%s|%u", r->origin.host, r->origin.port);
+                     SLICE_FMT(t->region), SLICE_FMT(caller));
+        caller = caller.n > 4 ? slice_of(caller.p + caller.n - 4, 4) : SLICE_NONE;
+        snprintf(text, sizeof text, "%.*s/%.*s/…%.*s", SLICE_FMT(t->signing_name),
+                 SLICE_FMT(t->region), SLICE_FMT(caller));
+        label = slice_str(text);
+    } else {
+        n = snprintf(key, sizeof key, "h|%s:%u", r->origin.host, r->origin.port);
+        label = slice_str(key + 2);
+    }
     if (n < 0 || (size_t)n >= sizeof key)
         n = sizeof key - 1;
-    return budgets_acquire(px->budgets, slice_of(key, (size_t)n));
+    return budgets_acquire(px->budgets, slice_of(key, (size_t)n), label, loop_now_ns(px->loop));
 }
 
-/* A request may be repeated where the operator's list or the AWS table says so (E2): AWS hosts,
- * listed hosts, and requests that carry an AWS signature. Elsewhere retries are off. */
-static bool retry_eligible(const struct config *c, const struct route *r)
+static void find_settings(const struct proxy *px, const struct http_req *req, struct route *r)
 {
-    return r->target.is_aws ||
-           in_list(c->intercept_hosts, c->n_intercept_hosts, slice_str(r->origin.host));
+    const struct config *c = px->config;
+    struct slice host = slice_str(r->origin.host);
+    const struct request_facts facts = {
+        .target = &r->target,
+        .host = host,
+        .method = req->method_id,
+        .method_text = req->method,
+        .idempotency_key = header_has(&req->fields, SLICE("Idempotency-Key")),
+        .intercept_listed = in_list(c->intercept_hosts, c->n_intercept_hosts, host),
+    };
+    config_effective(c, &facts, &r->effective);
 }
 
 /* Our own pseudonym in a received Via: the request goes in circles (C9). */
@@ -208,21 +225,18 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
     out->pool_key_n = (size_t)n;
     aws_identify(req, host, out->path_query, SLICE_NONE, a, &out->target);
     out->wire = aws_wire_of(req, &out->target);
-    out->policy = config_policy(px->config, &out->target);
-    if (!retry_eligible(px->config, out))
-        out->policy.mode = RETRY_MODE_OFF;
+    find_settings(px, req, out);
     route_resolve(px->config, &out->origin, &out->fixed);
     out->budget = find_budget(px, out);
     return ROUTE_FORWARD;
 }
 
-void route_identify_late(struct route *r, const struct http_req *req, struct slice body_prefix,
-                         struct arena *a)
+void route_identify_late(struct proxy *px, struct route *r, const struct http_req *req,
+                         struct slice body_prefix, struct arena *a)
 {
-    if (r->target.operation.n > 0 || body_prefix.n == 0)
-        return;
     aws_identify(req, slice_str(r->origin.host), r->path_query, body_prefix, a, &r->target);
-    r->policy.long_poll = r->target.long_poll;
+    if (r->target.operation.n > 0)
+        find_settings(px, req, r); /* a rule may ask for the operation */
 }
 
 void route_release(struct route *r)
