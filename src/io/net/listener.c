@@ -1,6 +1,10 @@
 /* Accepting. At most 64 connections a turn, so that a flood of connects leaves room for the work on
  * those that are in. Without descriptors the socket stays readable for ever: accepting then rests
- * for 100 ms instead of spinning (security requirement J2). */
+ * for 100 ms instead of spinning (security requirement J2).
+ *
+ * Where processes share the socket, all of those that watch it wake, and a gate says whose turn it
+ * is. Whose turn it is not looks again a little later: a process that is busy, stopped or dead
+ * delays a connection by that, and no more. */
 #include "io/net/listener.h"
 
 #include "core/base/units.h"
@@ -15,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ACCEPTS_PER_TURN = 64, REST_MS = 100 };
+enum { ACCEPTS_PER_TURN = 64, REST_MS = 100, YIELD_MS = 2 };
 
 struct listener {
     struct loop *loop;
@@ -23,6 +27,8 @@ struct listener {
     struct event *ev;
     struct loop_timer rest;
     bool paused, resting, closed;
+    bool yielding; /* it rests because the gate said so */
+    struct listener_gate gate;
     listener_fn *fn;
     void *arg;
     struct sockaddr_storage addr;
@@ -35,38 +41,61 @@ static void watch(struct listener *ls)
         event_del(ls->ev);
 }
 
-static void on_rested(void *arg)
-{
-    struct listener *ls = arg;
-    ls->resting = false;
-    watch(ls);
-}
-
-static void take_rest(struct listener *ls)
+static void take_rest(struct listener *ls, int64_t ms)
 {
     ls->resting = true;
     watch(ls);
-    loop_timer_arm(&ls->rest, REST_MS * NS_PER_MS);
+    loop_timer_arm(&ls->rest, ms * NS_PER_MS);
 }
 
-static void on_acceptable(int fd, short what, void *arg)
+static bool must_yield(struct listener *ls)
 {
-    (void)what;
-    struct listener *ls = arg;
-    loop_tick(ls->loop);
+    return ls->gate.may_accept != NULL && !ls->gate.may_accept(ls->gate.arg);
+}
+
+/* overdue: the first connection was left to others once already. */
+static void accept_some(struct listener *ls, bool overdue)
+{
     for (int i = 0; i < ACCEPTS_PER_TURN && !ls->closed && !ls->paused; i++) {
         struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
         socklen_t len = sizeof peer;
-        int got = accept4(fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (!overdue && must_yield(ls)) {
+            ls->yielding = i == 0; /* else it is not known whether there is another one */
+            if (ls->yielding)
+                take_rest(ls, YIELD_MS);
+            return;
+        }
+        int got = accept4(ls->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (got >= 0) {
+            if (overdue)
+                ls->gate.overdue(ls->gate.arg);
+            overdue = false;
             ls->fn(ls->arg, got, (struct sockaddr *)&peer);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            take_rest(ls);
+            take_rest(ls, REST_MS);
             return;
         } /* else it concerned one connection only: gone before it was accepted */
     }
+}
+
+static void on_acceptable(int fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    struct listener *ls = arg;
+    loop_tick(ls->loop);
+    accept_some(ls, false);
+}
+
+static void on_rested(void *arg)
+{
+    struct listener *ls = arg;
+    bool yielded = ls->yielding;
+    ls->resting = ls->yielding = false;
+    watch(ls);
+    if (yielded)
+        accept_some(ls, true);
 }
 
 static struct listener *make(struct loop *l, int fd, listener_fn *fn, void *arg, struct err *err)
@@ -104,8 +133,7 @@ static bool bind_to(int fd, const struct sockaddr *sa, socklen_t len)
            bind(fd, sa, len) == 0;
 }
 
-struct listener *listener_open(struct loop *l, const struct sockaddr *sa, socklen_t len,
-                               listener_fn *fn, void *arg, struct err *err)
+int listener_bind(const struct sockaddr *sa, socklen_t len, struct err *err)
 {
     const int on = 1;
     int fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -114,13 +142,20 @@ struct listener *listener_open(struct loop *l, const struct sockaddr *sa, sockle
         if (sa->sa_family == AF_INET6) /* an address means what it says: [::] is not 0.0.0.0 too */
             (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
         if (bind_to(fd, sa, len) && listen(fd, SOMAXCONN) == 0)
-            return make(l, fd, fn, arg, err);
+            return fd;
     }
     char text[ADDRTEXT_BYTES];
     err_set(err, "cannot listen on %s: %s", addrtext(sa, text), strerror(errno));
     if (fd >= 0)
         close(fd);
-    return NULL;
+    return -1;
+}
+
+struct listener *listener_open(struct loop *l, const struct sockaddr *sa, socklen_t len,
+                               listener_fn *fn, void *arg, struct err *err)
+{
+    int fd = listener_bind(sa, len, err);
+    return fd < 0 ? NULL : make(l, fd, fn, arg, err);
 }
 
 struct listener *listener_adopt(struct loop *l, int fd, listener_fn *fn, void *arg, struct err *err)
@@ -153,6 +188,11 @@ void listener_pause(struct listener *ls, bool paused)
 {
     ls->paused = paused;
     watch(ls);
+}
+
+void listener_set_gate(struct listener *ls, const struct listener_gate *gate)
+{
+    ls->gate = *gate;
 }
 
 const struct sockaddr_storage *listener_addr(const struct listener *ls)

@@ -14,12 +14,25 @@ typedef void listener_fn(void *arg, int fd, const struct sockaddr *peer);
 /* Binds and listens. Port 0: the kernel picks. */
 struct listener *listener_open(struct loop *l, const struct sockaddr *sa, socklen_t len,
                                listener_fn *fn, void *arg, struct err *err);
+/* The same without a loop: a descriptor for listener_adopt, here or in a child. -1 with err. */
+int listener_bind(const struct sockaddr *sa, socklen_t len, struct err *err);
 /* Takes an inherited listening socket. */
 struct listener *listener_adopt(struct loop *l, int fd, listener_fn *fn, void *arg,
                                 struct err *err);
 void listener_close(struct listener *ls);
 /* Stop and go on accepting. */
 void listener_pause(struct listener *ls, bool paused);
+
+/* For a socket that several processes accept from. */
+struct listener_gate {
+    /* Asked before each accept. False: the next connection is better off elsewhere, so this
+     * listener rests for 2 ms. */
+    bool (*may_accept)(void *arg);
+    /* Nobody else took it in that time, so it was accepted here. */
+    void (*overdue)(void *arg);
+    void *arg;
+};
+void listener_set_gate(struct listener *ls, const struct listener_gate *gate);
 /* The bound address, port filled in. */
 const struct sockaddr_storage *listener_addr(const struct listener *ls);
 

@@ -208,6 +208,79 @@ START_TEST(test_unix_leftover_is_replaced)
 }
 END_TEST
 
+struct gate {
+    bool open;
+    int asked, overdue;
+};
+
+static bool may_accept(void *arg)
+{
+    struct gate *g = arg;
+    g->asked++;
+    return g->open;
+}
+
+static void overdue(void *arg)
+{
+    struct gate *g = arg;
+    g->overdue++;
+}
+
+/* One that nobody else takes is accepted a moment later, and so is each one after it. */
+START_TEST(test_gate_delays)
+{
+    struct hall h = {.stop_at = 2};
+    struct gate g = {.open = false};
+    hall_open(&h);
+    listener_set_gate(h.ls, &(struct listener_gate){may_accept, overdue, &g});
+    int a = knock(listener_addr(h.ls)), b = knock(listener_addr(h.ls));
+    loop_tick(h.l);
+    int64_t start = loop_now_ns(h.l);
+    run(h.l);
+    ck_assert_int_ge(loop_now_ns(h.l) - start, 4 * NS_PER_MS);
+    ck_assert_int_eq(g.overdue, 2);
+    g.open = true;
+    h.stop_at = 3;
+    int c = knock(listener_addr(h.ls));
+    run(h.l);
+    ck_assert_int_eq(h.n, 3);
+    ck_assert_int_eq(g.overdue, 2);
+    close(a);
+    close(b);
+    close(c);
+    hall_end(&h);
+}
+END_TEST
+
+/* What the other one, whose gate is open, takes meanwhile is not overdue here. */
+START_TEST(test_gate_leaves_it_to_others)
+{
+    struct hall h = {.stop_at = 20}, other = {.stop_at = 20};
+    struct gate g = {.open = false};
+    struct err err;
+    int fds[20];
+    struct sockaddr_in sa = loopback(0);
+    h.l = make_loop();
+    other.l = h.l;
+    int shared = listener_bind((struct sockaddr *)&sa, sizeof sa, &err);
+    ck_assert_int_ge(shared, 0);
+    h.ls = listener_adopt(h.l, dup(shared), on_accept, &h, &err);
+    other.ls = listener_adopt(h.l, shared, on_accept, &other, &err);
+    listener_set_gate(h.ls, &(struct listener_gate){may_accept, overdue, &g});
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        fds[i] = knock(listener_addr(h.ls));
+    run(h.l);
+    ck_assert_int_eq(other.n, ARRAY_LEN(fds));
+    ck_assert_int_eq(h.n + g.overdue, 0);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        close(fds[i]);
+        close(other.fds[i]);
+    }
+    listener_close(other.ls);
+    hall_end(&h);
+}
+END_TEST
+
 static TCase *tcase_listener(void)
 {
     TCase *tc = tcase_create("listener");
@@ -217,6 +290,8 @@ static TCase *tcase_listener(void)
     tcase_add_test(tc, test_pause_inside_callback);
     tcase_add_test(tc, test_close_inside_callback);
     tcase_add_test(tc, test_no_descriptors_left);
+    tcase_add_test(tc, test_gate_delays);
+    tcase_add_test(tc, test_gate_leaves_it_to_others);
     tcase_add_test(tc, test_adopt);
     tcase_add_test(tc, test_port_in_use);
     tcase_add_test(tc, test_unix_leftover_is_replaced);
