@@ -12,9 +12,10 @@ HOST = "sts.us-east-1.amazonaws.com"
 
 class RawOrigin:
     """script(wire, n) runs in a thread of its own for connection n (from 1); leaving it closes the connection.
-    listening=False: the port is taken but refuses, until open()."""
+    listening=False: the port is taken but refuses, until open(). tls: a server context, for TLS from the first byte."""
 
-    def __init__(self, script, listening=True, receive_buffer=None):
+    def __init__(self, script, listening=True, receive_buffer=None, tls=None):
+        self.tls = tls
         self.script, self.accepted, self.threads, self.live = script, 0, [], set()
         self.problems = []
         self.lock = threading.Lock()
@@ -49,6 +50,13 @@ class RawOrigin:
 
     def _serve(self, sock, n):
         try:
+            if self.tls:
+                sock.settimeout(TIMEOUT)
+                plain, sock = sock, self.tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+                with self.lock:
+                    self.live.discard(plain)
+                    self.live.add(sock)
+                sock.do_handshake()
             self.script(Wire(sock), n)
         except (OSError, EOFError):
             pass                      # the other side left; the test looks at what that meant
@@ -71,7 +79,7 @@ class RawOrigin:
             live, threads = list(self.live), list(self.threads)
         for sock in live:
             try:
-                sock.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
             except OSError:
                 pass
         for thread in threads:

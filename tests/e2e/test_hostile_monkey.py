@@ -10,17 +10,22 @@ import hashlib
 import os
 import random
 import socket
+import ssl
 import threading
 import time
 
+import pytest
+
+from faultd import Authority
 from hostile import (RawOrigin, back_to, descriptors, exactly, read_body, read_head, reset_on_close)
 from wire import dial
 
 SEED = int(os.environ.get("RETRYD_MONKEY_SEED", "1"))
-SECONDS = float(os.environ.get("RETRYD_MONKEY_SECONDS", "12"))
+SECONDS = float(os.environ.get("RETRYD_MONKEY_SECONDS", "9"))
 CLIENTS = 16
 MAX_ATTEMPTS = 3
 AWS = ".s3.us-east-1.amazonaws.com"   # retried; each host has a quota of its own
+POLLED = "sqs.us-east-1.amazonaws.com"  # retried; all share a quota that is soon used up: errors then wait
 OTHER = "plain.example"               # passed through once
 TIMEOUTS = {"connect": "2s", "response": "400ms", "read": "300ms", "client_head": "1s", "client_idle": "2s",
             "client_body": "600ms", "client_write": "2s", "drain": "2s"}
@@ -113,6 +118,15 @@ def build_answer(book, ident, method, rng):
     return serial, data, body, close, framing == "close"
 
 
+def say_goodbye(sock):
+    """The end of a stream: TLS has a word for it, without which it is a cut."""
+    if isinstance(sock, ssl.SSLSocket):
+        sock.settimeout(1)
+        sock.unwrap()
+    else:
+        sock.shutdown(socket.SHUT_WR)
+
+
 def origin_script(book):
     def serve(wire, n):
         rng = random.Random("%d origin %d" % (SEED, n))
@@ -163,7 +177,7 @@ def origin_script(book):
         dribble(wire, data, rng)
         if early or close:
             if rng.random() < 0.5:
-                wire.sock.shutdown(socket.SHUT_WR)
+                say_goodbye(wire.sock)
                 wire.sock.settimeout(1)
                 while wire.fill():
                     wire.buffer = b""
@@ -173,12 +187,15 @@ def origin_script(book):
     return serve
 
 
-def build_request(ident, rng):
+def build_request(ident, rng, tls):
     method = rng.choice(["GET", "GET", "HEAD", "PUT", "POST", "POST", "DELETE"])
     number, serial = map(int, ident.split("-"))
     host = "b%d-%d%s" % (number, serial // 8, AWS) if rng.random() < 0.8 else OTHER
+    more = ""
+    if not tls and rng.random() < 0.15:
+        method, host, more = "POST", POLLED, "X-Amz-Target: AmazonSQS.ReceiveMessage\r\n"
     target = "/" + ident + ("?uploadId=1" if rng.random() < 0.1 else "")   # POST: its 200 may be an error
-    head = "%s http://%s%s HTTP/1.1\r\nHost: %s\r\nX-Id: %s\r\n" % (method, host, target, host, ident)
+    head = "%s http://%s%s HTTP/1.1\r\nHost: %s\r\nX-Id: %s\r\n%s" % (method, host, target, host, ident, more)
     body = b""
     if method in ("PUT", "POST"):
         body = noise(ident, n=size(rng))
@@ -211,18 +228,24 @@ def check_answer(book, ident, answer, method):
     return answer.get("Connection") != "close"
 
 
-def client(book, retryd, number, until):
+def client(book, retryd, number, until, tls):
     rng = random.Random("%d client %d" % (SEED, number))
-    wire, serial = None, 0
+    wire, serial, there = None, 0, None
     while time.monotonic() < until:
         serial += 1
         ident = "%d-%d" % (number, serial)
-        method, host, head, body = build_request(ident, rng)
+        method, host, head, body = build_request(ident, rng, tls)
         began = time.monotonic()
         try:
+            if tls and host != OTHER:
+                head = head.replace(b"http://%s/" % host.encode(), b"/", 1)
+            if wire and tls and host != there:
+                wire.close()
+                wire = None
             if wire is None:
-                wire = dial(retryd.port)
+                wire = retryd.open(host) if tls and host != OTHER else dial(retryd.port)
                 wire.sock.settimeout(PATIENCE)
+                there = host
             data = head + body
             whim = rng.random()
             if whim < 0.12:           # never finishes its request
@@ -236,12 +259,14 @@ def client(book, retryd, number, until):
                 book.finishing.add(ident)
             sender = threading.Thread(target=quietly, args=(dribble, wire, data, random.Random(rng.random())))
             sender.start()
+            if tls:                   # one thread at a time may use a TLS connection
+                sender.join()
             if whim < 0.2:            # leaves while it is served
                 time.sleep(rng.random() * 0.1)
                 sender.join()
                 part(wire.sock, rng.choice(["close", "reset"]))
                 raise EOFError
-            half = whim < 0.28
+            half = whim < 0.28 and not tls
             if half:
                 sender.join()
                 wire.sock.shutdown(socket.SHUT_WR)
@@ -275,7 +300,7 @@ def judge(book, retryd):
         if any(one != seen[0] for one in seen):
             book.faults.append("%s: attempts differ" % ident)
         method = seen[0][0].split(b" ")[0]
-        most = 2 * MAX_ATTEMPTS if AWS.encode() in seen[0][0] else 1 if method == b"POST" else 2
+        most = 2 * MAX_ATTEMPTS if b".amazonaws.com" in seen[0][0] else 1 if method == b"POST" else 2
         if len(seen) > most:
             book.faults.append("%s: sent %d times" % (ident, len(seen)))
         attempts[len(seen)] = attempts.get(len(seen), 0) + 1
@@ -285,28 +310,37 @@ def judge(book, retryd):
     return attempts
 
 
-def test_monkey(make_retryd):
-    book = Book()
-    origin = RawOrigin(origin_script(book))
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_monkey(make_retryd, origin_ca, tls):
+    book, context = Book(), None
+    if tls:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(Authority(str(origin_ca)).leaf("*" + AWS))
+    origin, plain = RawOrigin(origin_script(book), tls=context), RawOrigin(origin_script(book))
     try:
         retryd = make_retryd(None, resolve={"*.amazonaws.com:80": "127.0.0.1:%d" % origin.port,
-                                            OTHER + ":80": "127.0.0.1:%d" % origin.port},
+                                            "*.amazonaws.com:443": "127.0.0.1:%d" % origin.port,
+                                            OTHER + ":80": "127.0.0.1:%d" % plain.port},
+                             upstream={"ca_file": str(origin_ca / "ca.pem")},
                              timeouts=TIMEOUTS, retry={"max_attempts": MAX_ATTEMPTS, "max_backoff": "30ms"},
                              limits={"replay_memory": "32KiB", "replay_disk": "48KiB", "replay_memory_total": "256KiB"})
         baseline = descriptors(retryd.process)
         until = time.monotonic() + SECONDS
-        clients = [threading.Thread(target=client, args=(book, retryd, n, until)) for n in range(CLIENTS)]
+        clients = [threading.Thread(target=client, args=(book, retryd, n, until, tls)) for n in range(CLIENTS)]
         for one in clients:
             one.start()
         for one in clients:
             one.join()
         assert retryd.process.poll() is None, retryd.said()[-6000:]
         attempts = judge(book, retryd)
-        print("seed", SEED, book.counts, "times at the origin:", attempts)
+        print("seed", SEED, "tls" if tls else "plain", book.counts, "times at the origin:", attempts)
         assert not book.faults, (len(book.faults), book.faults[:20])
         assert book.counts.get("whole", 0) > 100 and attempts.get(3, 0) > 0
+        assert tls or [a for a in retryd.attempts_logged() if a["decision"] == "penalty"]
         # Idle upstream connections end with the origin.
         origin.stop()
+        plain.stop()
         back_to(retryd.process, baseline)
     finally:
         origin.stop()
+        plain.stop()
