@@ -40,6 +40,7 @@ struct shm_header {
     uint32_t seats;
     struct hash_key key;
     char boot_id[SHM_BOOT_ID_BYTES]; /* monotonic times compare within one boot only */
+    uint64_t check;                  /* of all before */
 };
 
 struct shm_seat {
@@ -122,6 +123,8 @@ static inline struct shm_desk *shm_desk(const struct region *r, uint32_t slot, u
 {
     return &r->desks[(size_t)slot * SHM_SEATS + seat];
 }
+
+uint64_t shm_header_check(const struct shm_header *h);
 
 /* Whether the seat's holder, or the daemon that watches over it, is alive. May ask the kernel. */
 bool region_seat_live(const struct region *r, unsigned seat);

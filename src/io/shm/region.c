@@ -31,7 +31,7 @@
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define IDLE_NS_DEFAULT (600 * NS_PER_S)
 
-enum { OPEN_TRIES = 100, PATH_BYTES = 4096 };
+enum { OPEN_TRIES = 100, PATH_LONGEST = 4000, PATH_BYTES = PATH_LONGEST + 32 };
 static const struct timespec busy_pause = {.tv_nsec = 10 * NS_PER_MS};
 
 /* --- the numbers that two programs must agree on --- */
@@ -56,6 +56,12 @@ static uint64_t layout_hash(void)
         offsetof(struct limiter, tx_bucket),
     };
     return hash_bytes((struct hash_key){0, 0}, slice_of((const char *)facts, sizeof facts));
+}
+
+uint64_t shm_header_check(const struct shm_header *h)
+{
+    return hash_bytes((struct hash_key){1, 0},
+                      slice_of((const char *)h, offsetof(struct shm_header, check)));
 }
 
 static size_t region_bytes(unsigned slots)
@@ -123,6 +129,7 @@ static bool map_new(struct region *r, struct err *err)
         return err_set(err, "no randomness: %s", strerror(errno));
     if (!map(r, err))
         return false;
+    h.check = shm_header_check(&h);
     *r->header = h;
     return true;
 }
@@ -168,8 +175,8 @@ static bool header_fits(const struct region *r, struct err *why)
         return err_set(why, "made by another version of retryd");
     if (h->slots != r->n_slots || h->bytes != r->bytes)
         return err_set(why, "made for another number of entries");
-    if (h->key.k0 == 0 || h->key.k1 == 0)
-        return err_set(why, "has no key");
+    if (h->check != shm_header_check(h))
+        return err_set(why, "its header is damaged");
     if (!read_boot_id(boot_id, why))
         return false;
     if (memcmp(h->boot_id, boot_id, sizeof boot_id) != 0)
@@ -248,10 +255,8 @@ static enum tried make_aside(struct region *r, const char *aside, struct err *er
 static enum tried make_file(struct region *r, const char *path, unsigned flags, struct err *err)
 {
     char aside[PATH_BYTES], rejected[PATH_BYTES];
-    int n = snprintf(aside, sizeof aside, "%s.%ld.new", path, (long)getpid());
-    if (n < 0 || (size_t)n >= sizeof aside)
-        return err_set(err, "%s: name too long", path), TRIED_FAILED;
-    snprintf(rejected, sizeof rejected, "%.*s.rejected", (int)sizeof rejected - 16, path);
+    snprintf(aside, sizeof aside, "%.*s.%d.new", PATH_LONGEST, path, getpid());
+    snprintf(rejected, sizeof rejected, "%.*s.rejected", PATH_LONGEST, path);
 
     enum tried tried = make_aside(r, aside, err);
     if (tried == TRIED_OK && renameat2(AT_FDCWD, aside, AT_FDCWD, path, flags) != 0)
@@ -318,6 +323,8 @@ static enum tried try_file(struct region *r, const char *path, struct err *err)
 
 static bool open_file(struct region *r, const char *path, struct err *err)
 {
+    if (strlen(path) > PATH_LONGEST)
+        return err_set(err, "file of shared memory: the name is too long");
     r->is_file = true;
     for (int i = 0; i < OPEN_TRIES; i++) {
         enum tried tried = try_file(r, path, err);
