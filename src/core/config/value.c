@@ -90,7 +90,7 @@ bool value_choice(struct slice s, struct slice choices, int *out)
 bool value_mode(struct slice s, enum retry_mode *out)
 {
     static const enum retry_mode modes[] = {RETRY_MODE_OFF, RETRY_MODE_STANDARD, RETRY_MODE_LEGACY};
-    int position;
+    int position = 0;
     if (!value_choice(s, SLICE("off|standard|legacy"), &position))
         return false;
     *out = modes[position];
