@@ -22,6 +22,7 @@ static const int forwarded[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT,
                                 SIGUSR1, SIGUSR2, SIGALRM, SIGCONT};
 
 struct exec {
+    struct setup setup;
     struct worker worker;
     pid_t child;
     int status; /* of the child, as exit status */
@@ -67,10 +68,9 @@ static void child_main(char **command, const struct environ_list *env)
 
 static bool start(struct exec *x, char **command, const sigset_t *old_mask)
 {
-    char address[AUTHORITY_TEXT_MAX];
+    const struct setup *s = &x->setup;
     struct environ_list env;
-    worker_address(&x->worker, address);
-    environ_build(&env, address, ca_root_path(x->worker.ca), ca_bundle_path(x->worker.ca));
+    environ_build(&env, s->address, ca_root_path(s->ca), ca_bundle_path(s->ca));
     x->child = fork();
     if (x->child == 0) {
         sigprocmask(SIG_SETMASK, old_mask, NULL);
@@ -85,7 +85,12 @@ static int supervise(const struct config *config, char **command)
     struct exec x = {.status = 2};
     struct err err = {""};
     sigset_t all, old;
-    if (!worker_open(&x.worker, config, &err)) {
+    bool open = setup_open(&x.setup, config, false, &err);
+    if (open && !worker_open(&x.worker, &x.setup, region_seat_claim(x.setup.region), NULL, &err)) {
+        setup_close(&x.setup);
+        open = false;
+    }
+    if (!open) {
         fprintf(stderr, "retryd exec: %s\n", err.text);
         return 2;
     }
@@ -106,6 +111,7 @@ static int supervise(const struct config *config, char **command)
     else
         fprintf(stderr, "retryd exec: no new process: %s\n", strerror(errno));
     worker_close(&x.worker);
+    setup_close(&x.setup);
     return x.status;
 }
 

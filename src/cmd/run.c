@@ -2,12 +2,14 @@
 #include "cmd/cmd.h"
 #include "cmd/environ.h"
 #include "cmd/load.h"
+#include "daemon/master.h"
 #include "daemon/notify.h"
 #include "daemon/privs.h"
 #include "daemon/worker.h"
 #include "io/obs/log.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,33 +45,67 @@ static bool write_ready_file(const char *path, const char *address)
     return ok && rename(tmp, path) == 0;
 }
 
-static int serve(const struct config *config, const char *ready_file)
+struct run {
+    struct setup setup;
+    const char *ready_file; /* NULL: none */
+};
+
+/* All workers accept: says so to whoever waits for it. */
+static bool announce(void *arg)
+{
+    struct run *r = arg;
+    const char *address = r->setup.address;
+    printf("listening on %s\n", address);
+    if (getenv("NOTIFY_SOCKET") == NULL) {
+        puts("# for the programs that shall use it:");
+        print_exports(address, ca_root_path(r->setup.ca), ca_bundle_path(r->setup.ca));
+    }
+    fflush(stdout);
+    if (r->ready_file != NULL && !write_ready_file(r->ready_file, address)) {
+        fprintf(stderr, "retryd: %s: cannot be written\n", r->ready_file);
+        return false;
+    }
+    log_msg(LOG_LEVEL_INFO, "ready", "version=%s listen=%s", RETRYD_VERSION, address);
+    notify_send("READY=1");
+    return true;
+}
+
+static int serve_alone(struct run *r)
 {
     struct worker w;
     struct err err = {""};
-    if (!worker_open(&w, config, &err)) {
+    privs_drop();
+    if (!worker_open(&w, &r->setup, region_seat_claim(r->setup.region), NULL, &err)) {
         fprintf(stderr, "retryd: %s\n", err.text);
         return 2;
     }
     worker_handle_signals(&w);
-    char address[AUTHORITY_TEXT_MAX];
-    worker_address(&w, address);
-    printf("listening on %s\n", address);
-    if (getenv("NOTIFY_SOCKET") == NULL) {
-        puts("# for the programs that shall use it:");
-        print_exports(address, ca_root_path(w.ca), ca_bundle_path(w.ca));
-    }
-    fflush(stdout);
-    int status = 0;
-    if (ready_file != NULL && !write_ready_file(ready_file, address)) {
-        fprintf(stderr, "retryd: %s: cannot be written\n", ready_file);
-        status = 2;
-    } else {
-        log_msg(LOG_LEVEL_INFO, "ready", "version=%s listen=%s", RETRYD_VERSION, address);
-        notify_send("READY=1");
+    int status = announce(r) ? 0 : 2;
+    if (status == 0)
         worker_run(&w);
-    }
     worker_close(&w);
+    return status;
+}
+
+/* One for each CPU that we may use. */
+static unsigned automatic_workers(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < ROSTER_MAX ? (unsigned)n : ROSTER_MAX;
+}
+
+static int serve(const struct config *config, const char *ready_file)
+{
+    struct run r = {.ready_file = ready_file};
+    struct err err = {""};
+    unsigned workers = config->workers != 0 ? config->workers : automatic_workers();
+    if (!setup_open(&r.setup, config, true, &err)) {
+        fprintf(stderr, "retryd: %s\n", err.text);
+        return 2;
+    }
+    int status = workers > 1 ? master_run(&r.setup, workers, announce, &r) : serve_alone(&r);
+    setup_close(&r.setup);
     return status;
 }
 

@@ -1,57 +1,79 @@
 /* Worker life. */
 #include "daemon/worker.h"
-#include "core/aws/aws.h"
-#include "core/base/xalloc.h"
 #include "daemon/notify.h"
-#include "io/net/peerprobe.h"
 #include "io/obs/log.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
-/* The names that the CA may ever vouch for: the suffixes of the AWS partitions and the configured
- * hosts. */
-static bool open_ca(struct worker *w, struct err *err)
+/* --- among others --- */
+
+static unsigned on_count(void *arg, unsigned n_clients)
 {
-    const struct config *c = w->config;
-    size_t n_aws = 0, n = 0;
-    const struct slice *aws = aws_suffixes(&n_aws);
-    struct slice *names = xcalloc(n_aws + c->n_intercept_hosts, sizeof *names);
-    bool ip_literals = false;
-    for (size_t i = 0; c->intercept_aws && i < n_aws; i++)
-        names[n++] = aws[i];
-    for (size_t i = 0; i < c->n_intercept_hosts; i++) {
-        struct authority a;
-        const char *why;
-        struct slice text = slice_str(c->intercept_hosts[i].text);
-        if (authority_parse(text, 443, &a, &why) && a.kind != AUTHORITY_NAME)
-            ip_literals = true;
-        else
-            names[n++] = text;
-    }
-    struct err note = {""};
-    w->ca = ca_open(c->state_dir, names, n, ip_literals, time(NULL), &note, err);
-    free(names);
-    if (w->ca != NULL && note.text[0] != '\0')
-        log_msg(LOG_LEVEL_WARN, "ca", "%s", note.text);
-    return w->ca != NULL;
+    struct worker *w = arg;
+    return roster_count(w->place.roster, w->place.index, n_clients);
 }
 
-bool worker_open(struct worker *w, const struct config *config, struct err *err)
+static bool may_accept(void *arg)
 {
-    *w = (struct worker){.config = config};
-    if (!log_open(config->log_file, config->log_format == LOG_FORMAT_JSON, config->log_level, err))
-        return false;
-    if (!peerprobe_available())
-        log_msg(LOG_LEVEL_WARN, "no_peer_probe",
-                "netlink is not to be had: a client that only closed its end counts as waiting");
+    struct worker *w = arg;
+    on_count(w, w->proxy->n_clients);
+    return roster_may_accept(w->place.roster, w->place.index, loop_now_ns(w->loop));
+}
+
+static void on_accepted(void *arg, bool overdue)
+{
+    struct worker *w = arg;
+    if (overdue)
+        roster_overdue(w->place.roster, w->place.index, loop_now_ns(w->loop));
+    roster_accepted(w->place.roster, w->place.index);
+}
+
+static uint64_t share(uint64_t total, unsigned of)
+{
+    return (total + of - 1) / of;
+}
+
+static void join(struct worker *w, const struct worker_place *place)
+{
+    struct config *c = &w->config;
+    w->place = *place;
+    w->door = (struct proxy_door){
+        .gate = {.may_accept = may_accept, .accepted = on_accepted, .arg = w},
+        .count = on_count,
+        .arg = w,
+    };
+    c->max_parked = (unsigned)share(c->max_parked, place->of);
+    c->replay_memory_total_bytes = share(c->replay_memory_total_bytes, place->of);
+    c->replay_disk_total_bytes = share(c->replay_disk_total_bytes, place->of);
+    roster_enter(place->roster, place->index);
+}
+
+/* --- life --- */
+
+bool worker_open(struct worker *w, struct setup *s, int seat, const struct worker_place *place,
+                 struct err *err)
+{
+    *w = (struct worker){.config = *s->config};
     w->loop = loop_new(err);
-    if (w->loop != NULL && open_ca(w, err))
-        w->proxy = proxy_new(w->loop, config, w->ca, err);
+    if (w->loop == NULL)
+        return false;
+    if (place != NULL)
+        join(w, place);
+    struct proxy_parts parts = {
+        .loop = w->loop,
+        .config = &w->config,
+        .ca = s->ca,
+        .listen_fds = s->listen_fds,
+        .n_listen_fds = s->n_listen,
+        .region = s->region,
+        .seat = seat,
+        .door = place != NULL ? &w->door : NULL,
+        /* Numbers of exchanges are unique in the log of a daemon. */
+        .first_xid = place != NULL ? (uint64_t)getpid() << 32 : 0,
+    };
+    setup_forget_sockets(s);
+    w->proxy = proxy_new(&parts, err);
     if (w->proxy == NULL)
         worker_close(w);
     return w->proxy != NULL;
@@ -70,9 +92,12 @@ void worker_stop(struct worker *w)
         return;
     }
     w->stopping = true;
-    notify_send("STOPPING=1");
+    if (w->place.roster == NULL)
+        notify_send("STOPPING=1");
     log_msg(LOG_LEVEL_INFO, "stopping", "clients=%u", w->proxy->n_clients);
     proxy_drain(w->proxy, on_drained, w);
+    if (w->place.roster != NULL)
+        roster_leave(w->place.roster, w->place.index);
 }
 
 static void on_signal(void *arg, int signo)
@@ -89,8 +114,31 @@ static void on_hangup(void *arg, int signo)
     log_msg(LOG_LEVEL_WARN, "hangup", "ignored: a changed configuration takes a restart");
 }
 
+/* The master and a service manager may both send it: once or twice is the same. */
+static void on_drain_signal(void *arg, int signo)
+{
+    struct worker *w = arg;
+    (void)signo;
+    if (!w->stopping)
+        worker_stop(w);
+}
+
+static void on_end_signal(void *arg, int signo)
+{
+    struct worker *w = arg;
+    (void)signo;
+    loop_stop(w->loop);
+}
+
 void worker_handle_signals(struct worker *w)
 {
+    if (w->place.roster != NULL) {
+        loop_on_signal(w->loop, SIGTERM, on_drain_signal, w);
+        loop_on_signal(w->loop, SIGQUIT, on_end_signal, w);
+        signal(SIGINT, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+        return;
+    }
     loop_on_signal(w->loop, SIGTERM, on_signal, w);
     loop_on_signal(w->loop, SIGINT, on_signal, w);
     loop_on_signal(w->loop, SIGHUP, on_hangup, w);
@@ -107,23 +155,7 @@ void worker_close(struct worker *w)
         proxy_free(w->proxy);
     if (w->loop != NULL)
         loop_free(w->loop);
-    if (w->ca != NULL)
-        ca_free(w->ca);
-    log_close();
-    *w = (struct worker){0};
-}
-
-void worker_address(const struct worker *w, char out[AUTHORITY_TEXT_MAX])
-{
-    char host[INET6_ADDRSTRLEN] = "";
-    const struct sockaddr_storage *sa = listener_addr(w->proxy->listeners[0]);
-    if (sa->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *sin6 = (const struct sockaddr_in6 *)sa;
-        inet_ntop(AF_INET6, &sin6->sin6_addr, host, sizeof host);
-        snprintf(out, AUTHORITY_TEXT_MAX, "[%s]:%u", host, ntohs(sin6->sin6_port));
-    } else {
-        const struct sockaddr_in *sin = (const struct sockaddr_in *)sa;
-        inet_ntop(AF_INET, &sin->sin_addr, host, sizeof host);
-        snprintf(out, AUTHORITY_TEXT_MAX, "%s:%u", host, ntohs(sin->sin_port));
-    }
+    if (w->place.roster != NULL)
+        roster_leave(w->place.roster, w->place.index);
+    *w = (struct worker){.loop = NULL};
 }

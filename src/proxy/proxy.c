@@ -8,8 +8,6 @@
 #include "proxy/linger.h"
 #include "proxy/tunnel.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +20,22 @@ enum { LEAF_CACHE_NAMES = 1024 };
 static const struct conn_limits upstream_limits = {
     .in_bytes = 128 * 1024 + 1024, .out_high = 256 * 1024, .out_low = 64 * 1024};
 
+static unsigned all_clients(struct proxy *px)
+{
+    return px->door != NULL ? px->door->count(px->door->arg, px->n_clients) : px->n_clients;
+}
+
 static void on_accept(void *arg, int fd, const struct sockaddr *peer)
 {
     struct proxy *px = arg;
     (void)peer;
-    if (px->n_clients >= px->config->max_clients) {
+    if (all_clients(px) >= px->config->max_clients) {
         log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
         close(fd);
         return;
     }
     client_new(px, fd);
+    all_clients(px);
 }
 
 static bool seed(struct proxy *px, struct hash_key *key, struct err *err)
@@ -78,40 +82,25 @@ static void fill_policy(struct proxy *px)
     };
 }
 
-static bool listen_all(struct proxy *px, struct err *err)
+static bool adopt_all(struct proxy *px, const struct proxy_parts *parts, struct err *err)
 {
-    const struct config *c = px->config;
-    px->listeners = xcalloc(c->n_listen, sizeof(struct listener *));
-    for (size_t i = 0; i < c->n_listen; i++) {
-        struct sockaddr_storage sa = {0};
-        socklen_t n;
-        if (c->listen[i].kind == AUTHORITY_IPV6) {
-            struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&sa;
-            sin6->sin6_family = AF_INET6;
-            sin6->sin6_port = htons(c->listen[i].port);
-            memcpy(&sin6->sin6_addr, c->listen[i].addr, 16);
-            n = sizeof *sin6;
-        } else {
-            struct sockaddr_in *sin = (struct sockaddr_in *)&sa;
-            sin->sin_family = AF_INET;
-            sin->sin_port = htons(c->listen[i].port);
-            memcpy(&sin->sin_addr, c->listen[i].addr, 4);
-            n = sizeof *sin;
-        }
-        struct listener *ls =
-            listener_open(px->loop, (struct sockaddr *)&sa, n, on_accept, px, err);
+    px->listeners = xcalloc(parts->n_listen_fds, sizeof(struct listener *));
+    for (size_t i = 0; i < parts->n_listen_fds; i++) {
+        struct listener *ls = listener_adopt(px->loop, parts->listen_fds[i], on_accept, px, err);
         if (ls == NULL)
             return false;
+        if (px->door != NULL)
+            listener_set_gate(ls, &px->door->gate);
         px->listeners[px->n_listeners++] = ls;
     }
     return true;
 }
 
-static bool build(struct proxy *px, struct err *err)
+static bool build(struct proxy *px, const struct proxy_parts *parts, struct err *err)
 {
     const struct config *c = px->config;
     struct hash_key key;
-    if (!seed(px, &key, err))
+    if (!adopt_all(px, parts, err) || !seed(px, &key, err))
         return false;
     name_via(px);
     px->tls = tlsclient_new(c->upstream_system_trust, c->upstream_ca_file, ca_root(px->ca), err);
@@ -124,12 +113,7 @@ static bool build(struct proxy *px, struct err *err)
     if (px->dns == NULL)
         return false;
     px->pool = pool_new(px->loop, key, c->pool_per_origin, c->pool_total, c->pool_idle_ns);
-    px->region = region_open(&(struct region_options){0}, err);
-    if (px->region == NULL)
-        return false;
-    px->budgets = budgets_new(px->region, region_seat_claim(px->region));
-    if (!listen_all(px, err))
-        return false;
+    px->budgets = budgets_new(parts->region, parts->seat);
     fill_policy(px);
     return true;
 }
@@ -147,17 +131,19 @@ static void on_drain_deadline(void *arg)
     }
 }
 
-struct proxy *proxy_new(struct loop *loop, const struct config *config, struct ca *ca,
-                        struct err *err)
+struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err)
 {
+    const struct config *config = parts->config;
     struct proxy *px = xcalloc(1, sizeof *px);
-    px->loop = loop;
+    px->loop = parts->loop;
     px->config = config;
-    px->ca = ca;
+    px->ca = parts->ca;
+    px->door = parts->door;
+    px->next_xid = parts->first_xid;
     list_init(&px->clients);
     list_init(&px->tunnels);
     list_init(&px->lingers);
-    loop_timer_init(&px->drain_timer, loop, on_drain_deadline, px);
+    loop_timer_init(&px->drain_timer, px->loop, on_drain_deadline, px);
     px->replay = (struct bodylog_shared){.memory_max = config->replay_memory_total_bytes,
                                          .disk_max = config->replay_disk_total_bytes,
                                          .dir = config->replay_dir};
@@ -165,7 +151,7 @@ struct proxy *proxy_new(struct loop *loop, const struct config *config, struct c
         const char *tmp = getenv("TMPDIR");
         px->replay.dir = tmp != NULL && tmp[0] == '/' ? tmp : "/tmp";
     }
-    if (!build(px, err)) {
+    if (!build(px, parts, err)) {
         proxy_free(px);
         return NULL;
     }
@@ -206,8 +192,6 @@ void proxy_free(struct proxy *px)
         tlsclient_free(px->tls);
     if (px->budgets != NULL)
         budgets_free(px->budgets);
-    if (px->region != NULL)
-        region_close(px->region);
     loop_defer(px->loop, release, px);
 }
 
@@ -231,6 +215,7 @@ static void tell_drained(void *obj)
 
 void proxy_check_drained(struct proxy *px)
 {
+    all_clients(px);
     if (drained(px))
         loop_defer(px->loop, tell_drained, px);
 }

@@ -26,6 +26,14 @@
 
 enum { PROXY_VIA_MAX = 40 };
 
+/* Clients come to several processes by the same sockets. */
+struct proxy_door {
+    struct listener_gate gate;
+    /* Is told the number of connections here, says that of all processes. */
+    unsigned (*count)(void *arg, unsigned n_clients);
+    void *arg;
+};
+
 struct proxy {
     struct loop *loop;
     const struct config *config;
@@ -35,8 +43,8 @@ struct proxy {
     struct dns *dns;
     struct dialer dialer;
     struct pool *pool;
-    struct region *region; /* where the budgets are */
     struct budgets *budgets;
+    const struct proxy_door *door; /* NULL: this process is alone */
     struct bodylog_shared replay;
     struct rng rng;
 
@@ -60,16 +68,27 @@ struct proxy {
     struct loop_timer drain_timer;
 };
 
-/* Borrows the loop, the config and the CA for its life. Opens the listeners of the config. */
-struct proxy *proxy_new(struct loop *loop, const struct config *config, struct ca *ca,
-                        struct err *err);
+/* What the process gives to its proxy: borrowed for the proxy's life, but for the descriptors. */
+struct proxy_parts {
+    struct loop *loop;
+    const struct config *config;
+    struct ca *ca;
+    const int *listen_fds; /* taken */
+    size_t n_listen_fds;
+    struct region *region;
+    int seat; /* in the region */
+    const struct proxy_door *door;
+    uint64_t first_xid;
+};
+
+struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err);
 void proxy_free(struct proxy *px);
 
 /* Stops accepting, closes idle clients, lets exchanges end; after the drain timeout parked and
  * running ones are answered 503 and cut. fn is called once when nothing is left (possibly later,
  * never from within). */
 void proxy_drain(struct proxy *px, void (*fn)(void *arg), void *arg);
-/* Something ended: tells the drain when it was the last. */
+/* A connection ended: tells the door, and the drain when it was the last. */
 void proxy_check_drained(struct proxy *px);
 
 #endif

@@ -67,8 +67,8 @@ static void accept_some(struct listener *ls, bool overdue)
         }
         int got = accept4(ls->fd, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (got >= 0) {
-            if (overdue)
-                ls->gate.overdue(ls->gate.arg);
+            if (ls->gate.accepted != NULL)
+                ls->gate.accepted(ls->gate.arg, overdue);
             overdue = false;
             ls->fn(ls->arg, got, (struct sockaddr *)&peer);
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {

@@ -28,8 +28,9 @@ struct listener_gate {
     /* Asked before each accept. False: the next connection is better off elsewhere, so this
      * listener rests for 2 ms. */
     bool (*may_accept)(void *arg);
-    /* Nobody else took it in that time, so it was accepted here. */
-    void (*overdue)(void *arg);
+    /* One was accepted, before listener_fn hears of it. overdue: it had been left to others, and
+     * nobody took it in that time. */
+    void (*accepted)(void *arg, bool overdue);
     void *arg;
 };
 void listener_set_gate(struct listener *ls, const struct listener_gate *gate);

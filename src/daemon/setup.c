@@ -1,0 +1,99 @@
+/* Opening what all processes of a daemon share. */
+#include "daemon/setup.h"
+#include "core/aws/aws.h"
+#include "core/base/xalloc.h"
+#include "daemon/listenfds.h"
+#include "io/net/addrtext.h"
+#include "io/net/peerprobe.h"
+#include "io/obs/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The names that the CA may ever vouch for: the suffixes of the AWS partitions and the configured
+ * hosts. */
+static bool open_ca(struct setup *s, struct err *err)
+{
+    const struct config *c = s->config;
+    size_t n_aws = 0, n = 0;
+    const struct slice *aws = aws_suffixes(&n_aws);
+    struct slice *names = xcalloc(n_aws + c->n_intercept_hosts, sizeof *names);
+    bool ip_literals = false;
+    for (size_t i = 0; c->intercept_aws && i < n_aws; i++)
+        names[n++] = aws[i];
+    for (size_t i = 0; i < c->n_intercept_hosts; i++) {
+        struct authority a;
+        const char *why;
+        struct slice text = slice_str(c->intercept_hosts[i].text);
+        if (authority_parse(text, 443, &a, &why) && a.kind != AUTHORITY_NAME)
+            ip_literals = true;
+        else
+            names[n++] = text;
+    }
+    struct err note = {""};
+    s->ca = ca_open(c->state_dir, names, n, ip_literals, time(NULL), &note, err);
+    free(names);
+    if (s->ca != NULL && note.text[0] != '\0')
+        log_msg(LOG_LEVEL_WARN, "ca", "%s", note.text);
+    return s->ca != NULL;
+}
+
+static bool open_sockets(struct setup *s, bool service, struct err *err)
+{
+    const struct config *c = s->config;
+    struct sockaddr_storage sa = {.ss_family = AF_UNSPEC};
+    socklen_t n = sizeof sa;
+    if (service && !listenfds_inherit(&s->listen_fds, &s->n_listen, err))
+        return false;
+    if (s->n_listen == 0 &&
+        !listenfds_open(c->listen, c->n_listen, &s->listen_fds, &s->n_listen, err))
+        return false;
+    (void)getsockname(s->listen_fds[0], (struct sockaddr *)&sa, &n);
+    addrtext((struct sockaddr *)&sa, s->address);
+    return true;
+}
+
+_Static_assert((int)ADDRTEXT_BYTES <= (int)AUTHORITY_TEXT_MAX, "an address fits");
+
+bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err)
+{
+    *s = (struct setup){.config = config};
+    if (!log_open(config->log_file, config->log_format == LOG_FORMAT_JSON, config->log_level, err))
+        return false;
+    if (!peerprobe_available())
+        log_msg(LOG_LEVEL_WARN, "no_peer_probe",
+                "netlink is not to be had: a client that only closed its end counts as waiting");
+    s->region = region_open(
+        &(struct region_options){.path = config->budgets_file, .slots = config->budgets_entries},
+        err);
+    if (s->region != NULL && open_ca(s, err) && open_sockets(s, service, err))
+        return true;
+    setup_close(s);
+    return false;
+}
+
+void setup_forget_sockets(struct setup *s)
+{
+    s->n_listen = 0;
+}
+
+void setup_close_sockets(struct setup *s)
+{
+    for (size_t i = 0; i < s->n_listen; i++)
+        close(s->listen_fds[i]);
+    s->n_listen = 0;
+}
+
+void setup_close(struct setup *s)
+{
+    setup_close_sockets(s);
+    free(s->listen_fds);
+    if (s->ca != NULL)
+        ca_free(s->ca);
+    if (s->region != NULL)
+        region_close(s->region);
+    log_close();
+    *s = (struct setup){0};
+}

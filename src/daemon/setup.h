@@ -1,0 +1,28 @@
+/* What a daemon has before it has processes: the log, the authority, the listening sockets, the
+ * shared memory. Opened once, inherited by every worker. */
+#ifndef RETRYD_DAEMON_SETUP_H
+#define RETRYD_DAEMON_SETUP_H
+
+#include "core/config/config.h"
+#include "io/shm/region.h"
+#include "io/tls/ca.h"
+
+struct setup {
+    const struct config *config; /* borrowed */
+    struct ca *ca;
+    struct region *region;
+    int *listen_fds;
+    size_t n_listen;
+    char address[AUTHORITY_TEXT_MAX]; /* of the first, as host:port */
+};
+
+/* service: others reach it, so sockets that a service manager passed on (LISTEN_FDS) are used in
+ * place of those that the configuration names. False with *err: nothing is left open. Notes are
+ * logged. */
+bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err);
+/* The sockets are somebody else's from here on. */
+void setup_forget_sockets(struct setup *s);
+void setup_close_sockets(struct setup *s);
+void setup_close(struct setup *s);
+
+#endif
