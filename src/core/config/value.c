@@ -89,12 +89,21 @@ bool value_choice(struct slice s, struct slice choices, int *out)
 
 bool value_mode(struct slice s, enum retry_mode *out)
 {
-    static const enum retry_mode modes[] = {RETRY_MODE_OFF, RETRY_MODE_STANDARD, RETRY_MODE_LEGACY};
-    int position = 0;
-    if (!value_choice(s, SLICE("off|standard|legacy"), &position))
-        return false;
-    *out = modes[position];
-    return true;
+    static const struct {
+        const char *name;
+        enum retry_mode mode;
+    } modes[] = {
+        {"off", RETRY_MODE_OFF},
+        {"standard", RETRY_MODE_STANDARD},
+        {"legacy", RETRY_MODE_LEGACY},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (slice_eq(s, slice_str(modes[i].name))) {
+            *out = modes[i].mode;
+            return true;
+        }
+    }
+    return false;
 }
 
 bool value_word(struct slice s)
