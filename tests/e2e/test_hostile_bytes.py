@@ -27,7 +27,7 @@ ENDS = ["close", "reset", "half", "stall"]
 AT_ONCE = 40
 # Attempts follow each other at once, and a stall is short: hundreds of exchanges have to fit into seconds.
 CONFIG = {"retry": {"max_backoff": "1ms", "max_attempts": 2},
-          "timeouts": {"response": "250ms", "read": "250ms", "client_body": "250ms", "client_head": "250ms"}}
+          "timeouts": {"response": "400ms", "read": "400ms", "client_body": "400ms", "client_head": "400ms"}}
 
 
 def leave(wire, how):

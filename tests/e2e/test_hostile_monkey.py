@@ -279,8 +279,11 @@ def client(book, retryd, number, until, tls):
             book.fault("%s: nothing for %d s" % (ident, PATIENCE))
             wire = None
         except (EOFError, OSError):
-            wire.close()
+            if wire:
+                wire.close()
             wire = None
+            if retryd.process.poll() is not None:
+                return
         if time.monotonic() - began > PATIENCE:
             book.fault("%s: took %.1f s" % (ident, time.monotonic() - began))
     if wire:
