@@ -1,19 +1,21 @@
-/* One attempt. All ends of a connection pass failed(): the one place where a failure gets its kind.
+/* One attempt. All ends of a connection pass attempt_failed(): the one place where a failure gets
+ * its kind.
  */
 #include "proxy/attempt.h"
-#include "core/aws/errcode.h"
+#include "core/aws/outcome.h"
 #include "core/base/units.h"
-#include "core/retry/backoff.h"
+#include "core/http/hopbyhop.h"
 #include "proxy/drive.h"
+#include "proxy/tunnel.h"
+#include "proxy/upload.h"
 
 #include <stdio.h>
+#include <time.h>
 
 enum {
-    SEND_TURN_BYTES = 256 * 1024, /* written per turn: other connections want theirs (J11) */
-    MAX_INTERIM = 32,             /* D6 */
-    HELD_KEEP_BYTES = 4096,       /* memory kept between attempts */
+    MAX_INTERIM = 32,       /* D6 */
+    HELD_KEEP_BYTES = 4096, /* memory kept between attempts */
 };
-#define CONTINUE_WAIT_NS NS_PER_S /* C11 */
 
 static void on_conn(struct conn *conn, enum conn_event ev, void *arg);
 
@@ -77,16 +79,8 @@ static void expect_within(struct attempt *at, int64_t ns)
     conn_deadline(at->conn, now_of(at) + ns);
 }
 
-/* The same for the request's side, 0: no clock. Once the response has begun its own clock rules,
- * also when the request is still being sent. */
-static void expect_of_request(struct attempt *at, int64_t ns)
-{
-    if (at->phase == ATTEMPT_HEAD)
-        conn_deadline(at->conn, ns > 0 ? now_of(at) + ns : 0);
-}
-
 /* The funnel: every failure of a connection, with its kind. */
-static void failed(struct attempt *at, enum retry_failure failure, const char *detail)
+void attempt_failed(struct attempt *at, enum retry_failure failure, const char *detail)
 {
     snprintf(at->detail, sizeof at->detail, "%s", detail);
     at->sending = at->awaiting_continue = false;
@@ -138,7 +132,7 @@ void attempt_dial(struct attempt *at, bool fresh)
     struct conn *idle = fresh ? NULL : pool_take(px->pool, key);
     /* A connection to this origin has just failed: the idle ones are likely to be as dead
      * (retry-semantics 13.1). */
-    if (fresh && d->xch.replayable)
+    if (fresh && !d->xch.once)
         pool_distrust(px->pool, key);
     if (idle != NULL) {
         connected(at, idle, true);
@@ -154,160 +148,43 @@ void attempt_dial(struct attempt *at, bool fresh)
     at->dial = dial_start(&px->dialer, &t, on_dialled, at);
 }
 
-/* Everything is written: the response is due. */
-static void sent(struct attempt *at)
-{
-    const struct client *c = client_of(at);
-    at->sending = false;
-    if (c->req.framing == HTTP_BODY_CHUNKED) {
-        struct strbuf end;
-        strbuf_init(&end, 16 * 1024); /* trailers are at most 8 KiB as received */
-        bool ok = h1_chunk_end(&end, &c->log.trailers);
-        ASSERT(ok);
-        conn_write(at->conn, strbuf_slice(&end));
-        strbuf_fini(&end);
-    }
-    conn_flush(at->conn);
-    expect_of_request(at, px_of(at)->config->response_timeout_ns);
-    drive_event(at->drive, &(struct xch_event){.kind = XEV_SENT});
-}
-
-static void write_piece(struct attempt *at, struct slice piece)
-{
-    if (client_of(at)->req.framing != HTTP_BODY_CHUNKED) {
-        conn_write(at->conn, piece);
-        return;
-    }
-    char head[H1_CHUNK_HEAD_MAX];
-    conn_write(at->conn, slice_of(head, h1_chunk_head(head, piece.n)));
-    conn_write(at->conn, piece);
-    conn_write(at->conn, SLICE("\r\n"));
-}
-
-/* Body from the log to the connection: while there is body, room, and a fair share of this turn. */
-static void pump(struct attempt *at)
-{
-    struct client *c = client_of(at);
-    size_t turn = 0;
-    if (!at->sending || at->awaiting_continue)
-        return;
-    while (!conn_out_full(at->conn) && turn < SEND_TURN_BYTES) {
-        struct slice piece;
-        if (!bodylog_peek(&c->log, &at->cur, &piece)) {
-            failed(at, RETRY_FAIL_SEND, "the replay file cannot be read");
-            return;
-        }
-        if (piece.n == 0)
-            break;
-        write_piece(at, piece);
-        bodylog_advance(&c->log, &at->cur, piece.n);
-        turn += piece.n;
-    }
-    if (bodylog_at_end(&c->log, &at->cur)) {
-        sent(at);
-        return;
-    }
-    conn_flush(at->conn);
-    if (turn >= SEND_TURN_BYTES && !conn_out_full(at->conn))
-        loop_timer_arm(&at->turn, 0);
-    /* Waiting for the client is the client's clock; waiting for the upstream to take bytes is this
-     * one. */
-    expect_of_request(at, conn_out_pending(at->conn) > 0 ? px_of(at)->config->read_timeout_ns : 0);
-    client_body_wanted(c);
-}
-
 void attempt_send(struct attempt *at)
 {
-    struct drive *d = at->drive;
-    struct client *c = d->client;
     reset_response(at);
     at->phase = ATTEMPT_HEAD;
-    at->sending = true;
-    conn_write(at->conn, strbuf_slice(&d->head));
-    /* A client that waits for the word gets it from the upstream, or when the second is over; bytes
-     * that are here already need no word. A replay that needs the rest of the body asks for it at
-     * once (C11). */
-    bool replay = d->xch.run.attempts > 0;
-    at->awaiting_continue =
-        c->req.expect_continue && c->log.end == 0 && !c->log.finished && !replay;
-    if (at->awaiting_continue) {
-        loop_timer_arm(&at->timer, CONTINUE_WAIT_NS);
-        conn_flush(at->conn);
-        expect_of_request(at, px_of(at)->config->response_timeout_ns);
-        client_body_wanted(c);
-        return;
-    }
-    if (c->req.expect_continue && replay)
-        client_continue(c);
-    pump(at);
-}
-
-static void go_on_with_body(struct attempt *at)
-{
-    if (!at->awaiting_continue)
-        return;
-    at->awaiting_continue = false;
-    loop_timer_disarm(&at->timer);
-    client_continue(client_of(at));
-    pump(at);
-}
-
-void attempt_body_more(struct attempt *at)
-{
-    if (at->conn == NULL || !at->sending)
-        return;
-    /* The client did not wait: its body is the word. */
-    if (at->awaiting_continue) {
-        at->awaiting_continue = false;
-        loop_timer_disarm(&at->timer);
-    }
-    pump(at);
+    upload_start(at);
 }
 
 /* --- response
  * -------------------------------------------------------------------------------------------- */
 
-static struct retry_outcome outcome_of(struct attempt *at, struct slice code)
+static struct retry_outcome outcome_of(struct attempt *at)
 {
-    struct retry_outcome o = {.status = at->resp.status, .code = code};
-    const struct slice name = SLICE("x-amz-retry-after");
-    o.has_retry_after =
-        header_count(&at->resp.fields, name) == 1 &&
-        backoff_parse_retry_after(header_get(&at->resp.fields, name), &o.retry_after_ns);
-    return o;
+    struct drive *d = at->drive;
+    struct aws_reading reading;
+    const struct aws_response r = {.head = &at->resp,
+                                   .held = strbuf_slice(&at->held),
+                                   .whole = at->whole,
+                                   .now_s = time(NULL)};
+    aws_outcome(&r, &d->route.target, &d->route.effective.aws, &at->arena, &reading);
+    return reading.outcome;
 }
 
 /* What is held is enough: reads its meaning and hands it to the machine. */
 static void judge_held(struct attempt *at, bool whole)
 {
-    struct slice body = strbuf_slice(&at->held);
-    struct retry_outcome o = outcome_of(at, SLICE_NONE);
-    struct errcode code = {0};
     at->phase = ATTEMPT_HELD;
     at->whole = whole;
     loop_timer_disarm(&at->timer);
     conn_deadline(at->conn, 0);
-    if (at->hold.kind == HOLD_ERROR) {
-        errcode_read(&at->resp, body, whole, true, &at->arena, &code);
-        o.code = code.code;
-    } else if (at->hold.kind == HOLD_ROOT && body.n > 0) {
-        bool complete;
-        enum xml_root root = errcode_xml_root(body, &complete);
-        /* Cut off by our own bounds it is forwarded: the right to retry is given up
-         * (retry-semantics 3.6). */
-        o.error_in_200 = root == XML_ROOT_ERROR || (whole && !complete);
-        if (root == XML_ROOT_ERROR) {
-            errcode_read(&at->resp, body, whole, true, &at->arena, &code);
-            o.code = code.code;
-        }
-    }
-    drive_event(at->drive, &(struct xch_event){.kind = XEV_PEEKED, .whole = whole, .outcome = o});
+    drive_event(at->drive,
+                &(struct xch_event){.kind = XEV_PEEKED, .whole = whole, .outcome = outcome_of(at)});
 }
 
 static void truncated(struct attempt *at, enum retry_failure failure)
 {
-    failed(at, failure,
-           failure == RETRY_FAIL_MALFORMED ? at->body.problem : "the body was cut short");
+    attempt_failed(at, failure,
+                   failure == RETRY_FAIL_MALFORMED ? at->body.problem : "the body was cut short");
 }
 
 /* The whole response was seen; the connection is worth keeping or not. */
@@ -395,20 +272,27 @@ static void read_body(struct attempt *at)
     conn_deadline(at->conn, 0);
 }
 
-/* 1xx: 100 lets the body go; others pass; 101 was not asked for (Upgrade is not forwarded). */
+/* The upstream may leave HTTP only where the request offered it (C12). */
+static bool upgraded(const struct attempt *at)
+{
+    return at->resp.status == 101 && hopbyhop_websocket(&client_of(at)->req.fields) &&
+           hopbyhop_websocket(&at->resp.fields);
+}
+
+/* 1xx: 100 lets the body go, others pass unheard; 101 is no interim answer, and unasked a fault. */
 static bool take_interim(struct attempt *at)
 {
     unsigned status = at->resp.status;
     if (status == 101 || ++at->interim > MAX_INTERIM) {
-        failed(at, RETRY_FAIL_MALFORMED,
-               status == 101 ? "101 was not asked for" : "too many interim responses");
+        attempt_failed(at, RETRY_FAIL_MALFORMED,
+                       status == 101 ? "101 was not asked for" : "too many interim responses");
         return false;
     }
     at->head = (struct h1_head){0};
     at->resp = (struct http_resp){0};
     arena_reset(&at->arena);
     if (status == 100)
-        go_on_with_body(at);
+        upload_go_on(at);
     return at->phase == ATTEMPT_HEAD;
 }
 
@@ -422,17 +306,18 @@ static void take_head(struct attempt *at)
     loop_timer_disarm(&at->timer);
     h1_body_init(&at->body, at->resp.framing, at->resp.content_length);
     drive_server_date(d, header_get(&at->resp.fields, SLICE("Date")));
-    at->hold = hold_decide(&at->resp, req->method_id, d->route.target.is_aws,
-                           d->route.target.error_in_200, drive_may_retry(d), &d->px->config->hold);
+    const struct aws_target *t = &d->route.target;
+    const struct aws_options *o = &d->route.effective.aws;
+    unsigned doubts = (aws_error_in_200(t, o) ? HOLD_DOUBT_ROOT : 0) |
+                      (aws_checksummed(&at->resp, t, o) ? HOLD_DOUBT_CHECKSUM : 0);
+    at->hold = hold_decide(&at->resp, req->method_id, t->is_aws, doubts, drive_may_retry(d),
+                           &d->px->config->hold);
     bool peek = at->hold.kind != HOLD_NONE;
-    struct errcode code = {0};
-    if (!peek && at->resp.status >= 300)
-        errcode_read(&at->resp, SLICE_NONE, true, false, &at->arena, &code);
     if (!peek)
         at->phase = ATTEMPT_HELD;
     drive_event(d, &(struct xch_event){.kind = XEV_HEAD,
                                        .peek = peek,
-                                       .outcome = outcome_of(at, code.code),
+                                       .outcome = peek ? (struct retry_outcome){0} : outcome_of(at),
                                        .whole = at->whole});
 }
 
@@ -447,11 +332,11 @@ static void read_head(struct attempt *at)
             return;
         if (p == PARSE_BAD) {
             at->resp.status = 0;
-            failed(at, RETRY_FAIL_MALFORMED, at->head.problem);
+            attempt_failed(at, RETRY_FAIL_MALFORMED, at->head.problem);
             return;
         }
         conn_consume(at->conn, at->head.consumed);
-        if (at->resp.status >= 200) {
+        if (at->resp.status >= 200 || upgraded(at)) {
             take_head(at);
             return;
         }
@@ -469,10 +354,25 @@ void attempt_hold(struct attempt *at)
     read_body(at);
 }
 
+/* From here on opaque bytes both ways; the exchange is over. */
+static void become_tunnel(struct attempt *at)
+{
+    struct client *c = client_of(at);
+    struct conn *down = c->conn, *up = at->conn;
+    c->relay.open = false;
+    c->conn = at->conn = NULL;
+    tunnel_join(px_of(at), down, up, &at->drive->route.origin);
+    drive_event(at->drive, &(struct xch_event){.kind = XEV_END});
+}
+
 void attempt_relay(struct attempt *at)
 {
     struct client *c = client_of(at);
     at->phase = ATTEMPT_RELAY;
+    if (at->resp.status == 101) {
+        become_tunnel(at);
+        return;
+    }
     relay_data(&c->relay, strbuf_slice(&at->held));
     if (at->whole || at->resp.framing == HTTP_BODY_NONE)
         relayed(at);
@@ -529,20 +429,21 @@ static void on_timer(void *arg)
     if (at->phase == ATTEMPT_HOLD)
         judge_held(at, false);
     else
-        go_on_with_body(at);
+        upload_go_on(at);
 }
 
 static void on_turn(void *arg)
 {
-    pump(arg);
+    upload_pump(arg);
 }
 
 static void on_eof(struct attempt *at)
 {
     switch (at->phase) {
     case ATTEMPT_HEAD:
-        failed(at, RETRY_FAIL_CLOSED,
-               at->saw_bytes ? "closed inside the response head" : "closed without an answer");
+        attempt_failed(at, RETRY_FAIL_CLOSED,
+                       at->saw_bytes ? "closed inside the response head"
+                                     : "closed without an answer");
         break;
     case ATTEMPT_HOLD:
         if (h1_body_eof(&at->body))
@@ -566,11 +467,12 @@ static void on_eof(struct attempt *at)
 
 static void on_timeout(struct attempt *at)
 {
-    if (at->phase == ATTEMPT_HEAD && at->sending && !at->awaiting_continue)
-        failed(at, RETRY_FAIL_SEND, "the upstream does not take the request body");
-    else
-        failed(at, RETRY_FAIL_READ_TIMEOUT,
-               at->have_head ? "the body stalled" : "no answer in time");
+    const char *what = "no answer in time";
+    if (at->have_head)
+        what = "the body stalled";
+    else if (at->sending && conn_out_pending(at->conn) > 0)
+        what = "the upstream does not take the request body";
+    attempt_failed(at, RETRY_FAIL_READ_TIMEOUT, what);
 }
 
 static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
@@ -586,7 +488,7 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
             read_body(at);
         break;
     case CONN_DRAINED:
-        pump(at);
+        upload_pump(at);
         break;
     case CONN_EOF:
         on_eof(at);
@@ -596,8 +498,9 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
             at->resp.close = true; /* what is held needs the connection no more */
             break;
         }
-        failed(at, at->have_head ? RETRY_FAIL_TRUNCATED : reply_failure_of_net(conn_failure(conn)),
-               conn_detail(conn));
+        attempt_failed(
+            at, at->have_head ? RETRY_FAIL_TRUNCATED : reply_failure_of_net(conn_failure(conn)),
+            conn_detail(conn));
         break;
     case CONN_TIMEOUT:
         on_timeout(at);

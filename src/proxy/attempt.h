@@ -15,6 +15,7 @@
 
 #include "core/exchange/hold.h"
 #include "core/http/h1_body.h"
+#include "core/retry/retry.h"
 #include "io/net/dial.h"
 #include "proxy/bodylog.h"
 
@@ -70,8 +71,9 @@ void attempt_relay(struct attempt *at);
 void attempt_keep(struct attempt *at);
 void attempt_drop(struct attempt *at);
 
-/* The client sent more body, or the end of it. */
-void attempt_body_more(struct attempt *at);
+/* The funnel: every failure of a connection passes here and gets its kind. */
+void attempt_failed(struct attempt *at, enum retry_failure failure, const char *detail);
+
 /* The client takes bytes again. */
 void attempt_client_drained(struct attempt *at);
 

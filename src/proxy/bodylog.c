@@ -51,15 +51,28 @@ static size_t block_of(const struct bodylog *log, uint64_t offset)
     return (size_t)((offset - log->base) / BLOCK);
 }
 
+/* Still whole, and wanted so. */
+static bool recording(const struct bodylog *log)
+{
+    return log->wants_replay && !log->unreplayable;
+}
+
+/* Bytes until the caps of this log; they need not be whole blocks. */
+static uint64_t cap_left(const struct bodylog *log)
+{
+    uint64_t cap = log->memory_max + log->disk_max;
+    return log->end < cap ? cap - log->end : 0;
+}
+
 static bool memory_left(const struct bodylog *log)
 {
-    return log->memory_held + BLOCK <= log->memory_max &&
+    return log->memory_held < log->memory_max &&
            log->shared->memory_used + BLOCK <= log->shared->memory_max;
 }
 
 static bool disk_left(const struct bodylog *log)
 {
-    return log->disk_held + BLOCK <= log->disk_max &&
+    return log->disk_held < log->disk_max &&
            log->shared->disk_used + BLOCK <= log->shared->disk_max;
 }
 
@@ -72,17 +85,19 @@ static size_t window_room(const struct bodylog *log, const struct bodycur *cur)
     return ahead < BODYLOG_WINDOW_BYTES ? (size_t)(BODYLOG_WINDOW_BYTES - ahead) : 0;
 }
 
+static size_t least(size_t n, uint64_t bound)
+{
+    return bound < n ? (size_t)bound : n;
+}
+
 size_t bodylog_room(const struct bodylog *log, const struct bodycur *cur)
 {
-    size_t window = window_room(log, cur);
-    if (log->unreplayable || !log->wants_replay)
-        return window;
     size_t in_block = (size_t)(log->end - log->base) % BLOCK;
-    if (in_block > 0)
-        return BLOCK - in_block;
-    if (memory_left(log) || disk_left(log))
-        return BLOCK;
-    return window;
+    if (!recording(log) || cap_left(log) == 0)
+        return window_room(log, cur);
+    if (in_block > 0 || memory_left(log) || disk_left(log))
+        return least(BLOCK - in_block, cap_left(log));
+    return window_room(log, cur);
 }
 
 static bool open_file(struct bodylog *log)
@@ -165,7 +180,7 @@ static void add_block(struct bodylog *log)
  * replay (then the window of the reader bounds what is held). */
 static void make_room(struct bodylog *log, const struct bodycur *cur)
 {
-    if (!log->unreplayable && log->wants_replay && !memory_left(log)) {
+    if (recording(log) && !memory_left(log)) {
         /* The newest full block goes: older ones are the first that a replay reads. Blocks already
          * in the file are NULL, so only one is ever tried per new block. */
         if (log->n_blocks > 0 && log->block[log->n_blocks - 1] != NULL)
@@ -173,7 +188,7 @@ static void make_room(struct bodylog *log, const struct bodycur *cur)
         else
             log->unreplayable = !disk_left(log);
     }
-    if ((log->unreplayable || !log->wants_replay) && cur != NULL)
+    if (!recording(log) && cur != NULL)
         forget_before(log, cur->at);
     add_block(log);
 }
@@ -183,9 +198,13 @@ void bodylog_append(struct bodylog *log, const struct bodycur *cur, struct slice
     ASSERT(!log->finished);
     while (data.n > 0) {
         size_t in_block = (size_t)(log->end - log->base) % BLOCK;
+        if (recording(log) && cap_left(log) == 0)
+            log->unreplayable = true;
         if (in_block == 0)
             make_room(log, cur);
-        size_t n = BLOCK - in_block < data.n ? BLOCK - in_block : data.n;
+        size_t n = least(BLOCK - in_block, data.n);
+        if (recording(log))
+            n = least(n, cap_left(log));
         memcpy(log->block[log->n_blocks - 1] + in_block, data.p, n);
         log->end += n;
         data = slice_of(data.p + n, data.n - n);
@@ -251,7 +270,7 @@ void bodylog_advance(struct bodylog *log, struct bodycur *cur, size_t n)
 {
     cur->at += n;
     ASSERT(cur->at <= log->end);
-    if (log->unreplayable || !log->wants_replay)
+    if (!recording(log))
         forget_before(log, cur->at);
 }
 

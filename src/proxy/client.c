@@ -138,34 +138,41 @@ static void body_ended(struct client *c)
     bodylog_finish(&c->log, c->req.framing == HTTP_BODY_CHUNKED ? &c->body.trailers : NULL);
 }
 
-/* From the input buffer to the log, as far as there is room. True: there is more for an attempt.
- * Where the stream has ended, what waits in the buffer still counts; the body is cut short when it
- * runs out. */
-static bool read_body(struct client *c)
+/* From the input buffer to the log, as far as there is room; cur: the running attempt's place, or
+ * NULL. */
+static enum parse take_body(struct client *c, const struct bodycur *cur)
 {
-    bool progress = false;
     while (!c->body_done) {
-        size_t room = bodylog_room(&c->log, drive_cursor(c->drive)), used;
+        size_t room = bodylog_room(&c->log, cur), used;
         struct slice in = conn_in(c->conn), data;
         if (room == 0)
             break;
         enum parse p =
             h1_body_read(&c->body, in.p, in.n < room ? in.n : room, &c->arena, &used, &data);
-        if (p == PARSE_BAD) {
-            bad_body(c, REPLY_BAD_REQUEST, c->body.problem);
-            return false;
-        }
+        if (p == PARSE_BAD)
+            return PARSE_BAD;
         if (data.n > 0)
-            bodylog_append(&c->log, drive_cursor(c->drive), data);
+            bodylog_append(&c->log, cur, data);
         conn_consume(c->conn, used);
-        progress = progress || used > 0;
+        if (used > 0)
+            c->head_since_ns = now_of(c); /* last sign of the body */
         if (p == PARSE_OK)
             body_ended(c);
         else if (used == 0)
             break;
     }
-    if (progress)
-        c->head_since_ns = now_of(c); /* last sign of the body */
+    return PARSE_OK;
+}
+
+/* False: nothing new, or the client is gone. */
+static bool read_body(struct client *c)
+{
+    size_t before = conn_in(c->conn).n;
+    if (take_body(c, drive_cursor(c->drive)) == PARSE_BAD) {
+        bad_body(c, REPLY_BAD_REQUEST, c->body.problem);
+        return false;
+    }
+    bool progress = conn_in(c->conn).n != before;
     if (!c->body_done && conn_at_eof(c->conn) && conn_in(c->conn).n == 0) {
         gone(c);
         return false;
@@ -209,7 +216,6 @@ static void answer_options(struct client *c)
 
 static void start_exchange(struct client *c)
 {
-    const struct config *cfg = c->px->config;
     struct route route;
     enum reply_kind refusal;
     const char *why;
@@ -231,21 +237,33 @@ static void start_exchange(struct client *c)
     h1_body_fini(&c->body);
     h1_body_init(&c->body, c->req.framing, c->req.content_length);
     bodylog_fini(&c->log);
-    bodylog_init(&c->log, &c->px->replay, cfg->replay_memory_bytes, cfg->replay_disk_bytes);
+    bodylog_init(&c->log, &c->px->replay, route.effective.replay_memory_bytes,
+                 route.effective.replay_disk_bytes);
     if (c->req.framing == HTTP_BODY_NONE ||
         (c->req.framing == HTTP_BODY_LENGTH && c->req.content_length == 0))
         body_ended(c);
     c->head_since_ns = now_of(c);
     conn_deadline(c->conn, now_of(c) + LOOK_NS);
+    /* What came with the head goes out with the head. */
+    if (take_body(c, NULL) == PARSE_BAD) {
+        route_release(&route);
+        c->state = CLIENT_HEAD;
+        refuse(c, REPLY_BAD_REQUEST, c->body.problem);
+        return;
+    }
     drive_start(c, &route);
-    if (!c->body_done && conn_in(c->conn).n > 0)
-        body_arrived(c);
+    if (c->drive != NULL && !c->body_done && (conn_in(c->conn).n > 0 || conn_at_eof(c->conn)))
+        conn_poke(c->conn);
 }
 
 void client_exchange_done(struct client *c, bool ok)
 {
     if (c->state == CLIENT_CLOSED)
         return;
+    if (c->conn == NULL) { /* it became a tunnel's */
+        client_close(c, false);
+        return;
+    }
     if (!ok) {
         if (c->relay.open)
             client_close(c, true); /* the client must see the cut */

@@ -8,6 +8,7 @@
 #include "core/http/h1_write.h"
 #include "io/obs/accesslog.h"
 #include "proxy/reply.h"
+#include "proxy/upload.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,13 @@ enum { HEAD_OUT_MAX = 72 * 1024, VIA_VALUE_MAX = 64, OPERATION_PREFIX_BYTES = 40
 static int64_t max_delay_ns(void *arg, int64_t now_ns)
 {
     struct drive *d = arg;
-    (void)now_ns;
+    const struct effective *e = &d->route.effective;
     int64_t left = d->px->config->max_total_wait_ns - d->xch.run.waited_ns;
+    int64_t elapsed = now_ns - d->started_ns;
+    if (e->max_elapsed_ns > 0 && e->max_elapsed_ns - elapsed < left)
+        left = e->max_elapsed_ns - elapsed;
+    if (e->client_timeout_ns > 0 && e->client_timeout_ns - elapsed < left)
+        left = e->client_timeout_ns - elapsed;
     if (d->deadline_s != SIGTIME_NEVER) {
         struct timespec wall;
         clock_gettime(CLOCK_REALTIME, &wall);
@@ -84,7 +90,7 @@ struct drive *drive_start(struct client *c, const struct route *route)
     attempt_init(&d->attempt, d);
     write_head(d);
 
-    struct xch_env env = {.policy = &d->route.policy,
+    struct xch_env env = {.policy = &d->route.effective.policy,
                           .budget = d->route.budget,
                           .rng = rng_as_source(&px->rng),
                           .max_delay_ns = max_delay_ns,
@@ -92,10 +98,9 @@ struct drive *drive_start(struct client *c, const struct route *route)
                           .arg = d};
     /* Where retries are off, an idempotent request may still be sent again on a fresh connection
      * when a pooled one turns out stale (RFC 9112 9.3.1); anything else goes out once. */
-    bool replayable =
-        d->route.policy.mode != RETRY_MODE_OFF || http_method_idempotent(c->req.method_id);
-    xch_init(&d->xch, &env, replayable);
-    if (!replayable)
+    bool once = !d->route.effective.may_repeat && !http_method_idempotent(c->req.method_id);
+    xch_init(&d->xch, &env, !once);
+    if (once)
         bodylog_give_up(&c->log);
     c->drive = d;
     drive_event(d, &(struct xch_event){.kind = XEV_START});
@@ -151,7 +156,7 @@ static void record_attempt(const struct drive *d, const struct xch_event *ev,
         .service = d->route.target.service_name,
         .operation = d->route.target.operation,
         .attempt = d->xch.run.attempts,
-        .max_attempts = d->route.policy.max_attempts,
+        .max_attempts = d->route.effective.policy.max_attempts,
         .status = ev->outcome.status,
         .failure = retry_failure_name(ev->outcome.failure),
         .detail = d->attempt.detail,
@@ -258,17 +263,23 @@ static void perform(struct drive *d, const struct xch_action *act)
     }
 }
 
+/* The query protocol names its operation in the form that it sends: looked at once, when an attempt
+ * comes to an end. */
 static void look_at_body(struct drive *d)
 {
     struct slice prefix;
     struct bodycur start = {0};
-    const struct client *c = d->client;
-    if (d->route.target.operation.n > 0 || c->log.base > 0 ||
-        !bodylog_peek(&d->client->log, &start, &prefix))
+    struct client *c = d->client;
+    if (d->looked || d->route.target.operation.n > 0 || c->log.end == 0)
+        return;
+    d->looked = true;
+    struct slice type = header_get(&c->req.fields, SLICE("Content-Type"));
+    if (!slice_starts_nocase(type, SLICE("application/x-www-form-urlencoded")) || c->log.base > 0 ||
+        !bodylog_peek(&c->log, &start, &prefix))
         return;
     if (prefix.n > OPERATION_PREFIX_BYTES)
         prefix.n = OPERATION_PREFIX_BYTES;
-    route_identify_late(&d->route, &c->req, prefix, &d->client->arena);
+    route_identify_late(d->px, &d->route, &c->req, prefix, &c->arena);
 }
 
 static bool step(struct drive *d, const struct xch_event *ev)
@@ -309,8 +320,9 @@ void drive_event(struct drive *d, const struct xch_event *ev)
 
 bool drive_may_retry(const struct drive *d)
 {
-    return d->route.policy.mode != RETRY_MODE_OFF && d->xch.replayable &&
-           !d->client->log.unreplayable && d->xch.run.attempts + 1 < d->route.policy.max_attempts;
+    return d->route.effective.policy.mode != RETRY_MODE_OFF && d->xch.replayable &&
+           !d->client->log.unreplayable &&
+           d->xch.run.attempts + 1 < d->route.effective.policy.max_attempts;
 }
 
 void drive_server_date(struct drive *d, struct slice date)
@@ -329,7 +341,7 @@ void drive_body_more(struct drive *d)
 {
     if (d->attempt.sending)
         tell_unreplayable(d);
-    attempt_body_more(&d->attempt);
+    upload_more(&d->attempt);
 }
 
 void drive_client_drained(struct drive *d)

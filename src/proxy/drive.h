@@ -23,6 +23,7 @@ struct drive {
     unsigned n_pending;
     bool stepping;
     bool parked;
+    bool looked; /* at the body, for the operation */
     bool told_unreplayable;
 
     uint64_t xid;

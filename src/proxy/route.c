@@ -87,7 +87,7 @@ static bool find_origin(const struct proxy *px, const struct http_req *req,
     struct target t;
     *refusal = REPLY_BAD_REQUEST;
     enum target_form form = target_parse(req->target, false, &t, why);
-    if (form == TARGET_BAD)
+    if (form == TARGET_BAD || (form == TARGET_ASTERISK && req->method_id != HTTP_OPTIONS))
         return false;
     if (scope == NULL && form != TARGET_ABSOLUTE) {
         *refusal = REPLY_NOT_PROXY_REQUEST;

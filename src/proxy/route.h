@@ -14,9 +14,9 @@ struct route {
     struct slice path_query; /* origin-form target, byte for byte */
     struct slice host;       /* Host to send; empty: as received */
     struct aws_target target;
-    struct retry_policy policy;
-    struct budget *budget; /* held; route_release */
-    enum aws_wire wire;    /* for own answers */
+    struct effective effective; /* the settings for this request, its retry policy among them */
+    struct budget *budget;      /* held; route_release */
+    enum aws_wire wire;         /* for own answers */
     char pool_key[ROUTE_POOL_KEY_MAX];
     size_t pool_key_n;
     struct sockaddr_storage fixed; /* from `resolve` */
@@ -35,8 +35,8 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
                                 enum reply_kind *refusal, const char **why);
 /* The query protocol names its operation in the body: looks again, once the first bytes of it are
  * there. */
-void route_identify_late(struct route *r, const struct http_req *req, struct slice body_prefix,
-                         struct arena *a);
+void route_identify_late(struct proxy *px, struct route *r, const struct http_req *req,
+                         struct slice body_prefix, struct arena *a);
 void route_release(struct route *r);
 
 /* What CONNECT to this authority becomes. */

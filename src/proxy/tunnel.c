@@ -135,6 +135,22 @@ static void on_upstream(struct conn *conn, enum conn_event ev, void *arg)
     on_side(t, conn, t->client, ev);
 }
 
+/* Both ends are there: what either has sent meanwhile goes first, its end included. */
+static void join(struct tunnel *t, struct conn *upstream)
+{
+    t->upstream = upstream;
+    conn_set_owner(upstream, on_upstream, t);
+    conn_resume_read(t->client);
+    conn_resume_read(upstream);
+    copy(t, t->client, t->upstream);
+    copy(t, t->upstream, t->client);
+    bool client_ended = conn_at_eof(t->client), upstream_ended = conn_at_eof(upstream);
+    if (client_ended)
+        half_close(t, t->upstream);
+    if (upstream_ended)
+        half_close(t, t->client);
+}
+
 static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, const char *detail)
 {
     struct tunnel *t = arg;
@@ -148,17 +164,12 @@ static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, cons
         end(t, reply_word(reply_for_failure(reply_failure_of_net(failure))), false);
         return;
     }
-    t->upstream = conn;
-    conn_set_owner(conn, on_upstream, t);
     conn_write(t->client, SLICE("HTTP/1.1 200 Connection established\r\n\r\n"));
     conn_flush(t->client);
-    conn_resume_read(t->client);
-    copy(t, t->client, t->upstream);
-    if (conn_at_eof(t->client)) /* half-closed while the dial ran */
-        half_close(t, t->upstream);
+    join(t, conn);
 }
 
-void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to)
+static struct tunnel *make(struct proxy *px, struct conn *client, const struct authority *to)
 {
     struct tunnel *t = xcalloc(1, sizeof *t);
     t->px = px;
@@ -169,6 +180,18 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
     px->n_clients++;
     conn_set_owner(client, on_client, t);
     conn_deadline(client, 0);
+    return t;
+}
+
+void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,
+                 const struct authority *to)
+{
+    join(make(px, client, to), upstream);
+}
+
+void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to)
+{
+    struct tunnel *t = make(px, client, to);
     struct dial_target target = {
         .host = t->to.host, .is_ip = to->kind != AUTHORITY_NAME, .port = to->port};
     route_resolve(px->config, to, &target.fixed);

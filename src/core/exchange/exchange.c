@@ -105,7 +105,7 @@ static void begin_attempt(struct xch *x, int64_t now_ns, struct xch_acts *acts)
     if (wait_ns == 0) {
         x->redialled = false;
         /* What cannot be sent again must not meet a stale connection. */
-        dial(x, x->distrust || !x->replayable, acts);
+        dial(x, x->distrust || x->once, acts);
         return;
     }
     if (wait_ns > env->max_delay_ns(env->arg, now_ns) || !env->can_park(env->arg)) {
@@ -176,8 +176,7 @@ static void on_head(struct xch *x, const struct xch_event *ev, int64_t now_ns,
 static bool is_stale(const struct xch *x, const struct xch_event *ev)
 {
     enum retry_failure f = ev->outcome.failure;
-    return x->reused && ev->silent &&
-           (f == RETRY_FAIL_CLOSED || f == RETRY_FAIL_RESET || f == RETRY_FAIL_SEND);
+    return x->reused && ev->silent && (f == RETRY_FAIL_CLOSED || f == RETRY_FAIL_RESET);
 }
 
 /* SEND and WAIT. A stale connection cost no attempt, once and if the request can start over. */
@@ -242,6 +241,7 @@ static bool step_dial(struct xch *x, const struct xch_event *ev, int64_t now_ns,
         x->conn = true;
         x->reused = ev->reused;
         act(acts, XACT_SEND);
+        x->replayable = x->replayable && !x->once;
         set_state(x, XST_SEND);
         return true;
     case XEV_FAIL:
@@ -349,7 +349,7 @@ static bool step_done(struct xch *x, const struct xch_event *ev, int64_t now_ns,
 
 void xch_init(struct xch *x, const struct xch_env *env, bool replayable)
 {
-    *x = (struct xch){.state = XST_NEW, .env = *env, .replayable = replayable};
+    *x = (struct xch){.state = XST_NEW, .env = *env, .once = !replayable, .replayable = true};
 }
 
 void xch_step(struct xch *x, const struct xch_event *ev, int64_t now_ns, struct xch_acts *acts)

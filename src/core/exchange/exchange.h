@@ -114,6 +114,7 @@ struct xch {
     enum xch_state state;
     struct xch_env env;
     struct retry_run run;
+    bool once; /* must not be repeated once bytes of it went out */
     bool replayable;
     bool distrust;  /* the next connection is not to come from the pool */
     bool reused;    /* the present connection came from the pool */
@@ -125,8 +126,9 @@ struct xch {
     enum retry_failure failure; /* of the last attempt, for REPLY */
 };
 
-/* replayable: false for a request that may be sent once only; it is never sent on a pooled
- * connection, which may be stale. */
+/* replayable: false for a request that must not be repeated once bytes of it went out (RFC
+ * 9110 9.2.2). A connection that could not be made sent none; a pooled one may be stale, so it
+ * never gets one. */
 void xch_init(struct xch *x, const struct xch_env *env, bool replayable);
 
 /* Feeds one event; *acts is overwritten. acts->n == 0 when there is nothing to do. An event that

@@ -105,6 +105,31 @@ START_TEST(exactly_the_cap_is_replayable_one_byte_more_is_not)
 }
 END_TEST
 
+START_TEST(caps_count_bytes_not_blocks)
+{
+    static const struct {
+        uint64_t memory, disk;
+    } caps[] = {{1, 0},        {4096, 0}, {0, 100}, {BLOCK + 1, 0}, {BLOCK - 1, BLOCK + 5},
+                {3 * BLOCK, 7}};
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        uint64_t cap = caps[i].memory + caps[i].disk;
+        bodylog_init(&log_, &shared, caps[i].memory, caps[i].disk);
+        struct bodycur a = {0};
+        ck_assert_uint_eq(feed(NULL, cap + BLOCK), cap);
+        ck_assert(!log_.unreplayable);
+        check_read(&a, cap);
+        struct bodycur b = {0};
+        check_read(&b, cap);
+        ck_assert_uint_eq(feed(&b, 1), 1);
+        ck_assert(log_.unreplayable);
+        check_read(&b, cap + 1);
+        bodylog_fini(&log_);
+        ck_assert_uint_eq(shared.memory_used, 0);
+        ck_assert_uint_eq(shared.disk_used, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_stream_over_the_cap_flows_within_the_window)
 {
     bodylog_init(&log_, &shared, 4 * BLOCK, 0);
@@ -192,6 +217,7 @@ static TCase *cases(void)
     tcase_add_test(tc, replays_from_memory);
     tcase_add_test(tc, replays_from_the_file);
     tcase_add_test(tc, exactly_the_cap_is_replayable_one_byte_more_is_not);
+    tcase_add_test(tc, caps_count_bytes_not_blocks);
     tcase_add_test(tc, a_stream_over_the_cap_flows_within_the_window);
     tcase_add_test(tc, without_a_reader_a_full_log_pauses_and_loses_nothing);
     tcase_add_test(tc, a_full_disk_costs_the_replay_only);
