@@ -24,6 +24,8 @@ static const struct verb {
      "env [-c FILE]                              the variables that point a shell at the proxy"},
     {"check", cmd_check,
      "check [-c FILE] [--show]                   is the configuration good, what does it come to"},
+    {"config", cmd_config,
+     "config --show [--service NAME]             every effective value and where it comes from"},
     {"simulate", cmd_simulate,
      "simulate FILE...                           what the engine does with recorded sequences"},
     {"version", cmd_version, "version"},
