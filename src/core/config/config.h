@@ -227,7 +227,4 @@ void config_effective_show(const struct config *c, const struct request_facts *f
                            const struct effective *e,
                            void (*emit)(void *arg, const struct effective_line *line), void *arg);
 
-/* The policy alone, for a target of which nothing else is known. */
-struct retry_policy config_policy(const struct config *c, const struct aws_target *t);
-
 #endif

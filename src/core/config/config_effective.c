@@ -247,11 +247,3 @@ void config_effective_under(const struct config *c, const struct request_facts *
     };
     set_eligibility(&l, f, out);
 }
-
-struct retry_policy config_policy(const struct config *c, const struct aws_target *t)
-{
-    struct request_facts f = {.target = t, .method = HTTP_GET, .intercept_listed = true};
-    struct effective e;
-    config_effective(c, &f, &e);
-    return e.policy;
-}

@@ -503,16 +503,6 @@ START_TEST(statuses_alone)
 }
 END_TEST
 
-START_TEST(policy_alone)
-{
-    given("retry.max_attempts=7\nrules[0].match.host=a.example\nrules[0].max_attempts=9");
-    to_service("sqs");
-    ck_assert_uint_eq(config_policy(config, &target).max_attempts, 7);
-    to_plain_host("a.example", HTTP_GET, "GET");
-    ck_assert_int_eq(config_policy(config, &target).mode, RETRY_MODE_STANDARD);
-}
-END_TEST
-
 /* --- as text --- */
 
 static void on_line(void *arg, const struct effective_line *line)
@@ -628,7 +618,6 @@ static TCase *tcase_settings(void)
     tcase_add_test(t, optional_knowledge);
     tcase_add_test(t, legacy_attempts);
     tcase_add_test(t, legacy_keeps_its_cap);
-    tcase_add_test(t, policy_alone);
     return t;
 }
 
