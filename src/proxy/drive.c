@@ -41,7 +41,9 @@ static int64_t max_delay_ns(void *arg, int64_t now_ns)
 static bool can_park(void *arg)
 {
     struct drive *d = arg;
-    return d->px->n_parked < d->px->config->max_parked && !client_is_gone(d->client);
+    /* While the proxy is being stopped the error at hand is the better answer. */
+    return !d->px->draining && d->px->n_parked < d->px->config->max_parked &&
+           !client_is_gone(d->client);
 }
 
 static void park(struct drive *d, bool on)
