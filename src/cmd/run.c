@@ -105,6 +105,7 @@ static int serve(const struct config *config, const char *ready_file)
         return 2;
     }
     int status = workers > 1 ? master_run(&r.setup, workers, announce, &r) : serve_alone(&r);
+    setup_remove_files(&r.setup);
     setup_close(&r.setup);
     return status;
 }

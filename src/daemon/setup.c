@@ -55,11 +55,32 @@ static bool open_sockets(struct setup *s, bool service, struct err *err)
     return true;
 }
 
+/* Two daemons of one user and state directory are fine: the second one is not looked at, unless it
+ * is told to be. */
+static bool open_admin(struct setup *s, struct err *err)
+{
+    const struct config *c = s->config;
+    static const char name[] = "/admin.sock";
+    size_t n = strlen(c->state_dir) + sizeof name;
+    if (c->admin_socket != NULL) {
+        s->admin_path = xstrdup(c->admin_socket);
+    } else {
+        s->admin_path = xmalloc(n);
+        snprintf(s->admin_path, n, "%s%s", c->state_dir, name);
+    }
+    if (adminsock_open(&s->admin, s->admin_path, c->admin_group, err))
+        return true;
+    if (c->admin_socket != NULL || c->admin_group != NULL)
+        return false;
+    log_msg(LOG_LEVEL_WARN, "no_admin_socket", "%s", err->text);
+    return true;
+}
+
 _Static_assert((int)ADDRTEXT_BYTES <= (int)AUTHORITY_TEXT_MAX, "an address fits");
 
 bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err)
 {
-    *s = (struct setup){.config = config};
+    *s = (struct setup){.config = config, .admin = {.fd = -1}};
     if (!log_open(config->log_file, config->log_format == LOG_FORMAT_JSON, config->log_level, err))
         return false;
     if (!peerprobe_available())
@@ -68,7 +89,8 @@ bool setup_open(struct setup *s, const struct config *config, bool service, stru
     s->region = region_open(
         &(struct region_options){.path = config->budgets_file, .slots = config->budgets_entries},
         err);
-    if (s->region != NULL && open_ca(s, err) && open_sockets(s, service, err))
+    if (s->region != NULL && open_ca(s, err) && open_sockets(s, service, err) &&
+        (!service || open_admin(s, err)))
         return true;
     setup_close(s);
     return false;
@@ -77,23 +99,33 @@ bool setup_open(struct setup *s, const struct config *config, bool service, stru
 void setup_forget_sockets(struct setup *s)
 {
     s->n_listen = 0;
+    s->admin.fd = -1;
 }
 
 void setup_close_sockets(struct setup *s)
 {
     for (size_t i = 0; i < s->n_listen; i++)
         close(s->listen_fds[i]);
-    s->n_listen = 0;
+    if (s->admin.fd >= 0)
+        close(s->admin.fd);
+    setup_forget_sockets(s);
+}
+
+void setup_remove_files(struct setup *s)
+{
+    if (s->admin_path != NULL)
+        adminsock_remove(&s->admin, s->admin_path);
 }
 
 void setup_close(struct setup *s)
 {
     setup_close_sockets(s);
     free(s->listen_fds);
+    free(s->admin_path);
     if (s->ca != NULL)
         ca_free(s->ca);
     if (s->region != NULL)
         region_close(s->region);
     log_close();
-    *s = (struct setup){0};
+    *s = (struct setup){.admin = {.fd = -1}};
 }

@@ -3,6 +3,7 @@
 #ifndef RETRYD_DAEMON_SETUP_H
 #define RETRYD_DAEMON_SETUP_H
 
+#include "admin/adminsock.h"
 #include "core/config/config.h"
 #include "io/shm/region.h"
 #include "io/tls/ca.h"
@@ -14,15 +15,19 @@ struct setup {
     int *listen_fds;
     size_t n_listen;
     char address[AUTHORITY_TEXT_MAX]; /* of the first, as host:port */
+    struct adminsock admin;
+    char *admin_path;
 };
 
 /* service: others reach it, so sockets that a service manager passed on (LISTEN_FDS) are used in
- * place of those that the configuration names. False with *err: nothing is left open. Notes are
- * logged. */
+ * place of those that the configuration names, and there is an admin socket. False with *err:
+ * nothing is left open. Notes are logged. */
 bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err);
 /* The sockets are somebody else's from here on. */
 void setup_forget_sockets(struct setup *s);
 void setup_close_sockets(struct setup *s);
+/* Removes the file of the admin socket: for the process that opened it, at its end. */
+void setup_remove_files(struct setup *s);
 void setup_close(struct setup *s);
 
 #endif

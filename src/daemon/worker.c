@@ -1,5 +1,6 @@
 /* Worker life. */
 #include "daemon/worker.h"
+#include "admin/admin.h"
 #include "daemon/notify.h"
 #include "io/obs/log.h"
 
@@ -72,11 +73,15 @@ bool worker_open(struct worker *w, struct setup *s, int seat, const struct worke
         /* Numbers of exchanges are unique in the log of a daemon. */
         .first_xid = place != NULL ? (uint64_t)getpid() << 32 : 0,
     };
+    int admin_fd = s->admin.fd;
     setup_forget_sockets(s);
     w->proxy = proxy_new(&parts, err);
-    if (w->proxy == NULL)
+    if (w->proxy != NULL && admin_fd >= 0)
+        w->admin = admin_new(w->loop, admin_fd, s->region, err);
+    bool whole = w->proxy != NULL && (w->admin != NULL || admin_fd < 0);
+    if (!whole)
         worker_close(w);
-    return w->proxy != NULL;
+    return whole;
 }
 
 static void on_drained(void *arg)
@@ -95,6 +100,8 @@ void worker_stop(struct worker *w)
     if (w->place.roster == NULL)
         notify_send("STOPPING=1");
     log_msg(LOG_LEVEL_INFO, "stopping", "clients=%u", w->proxy->n_clients);
+    if (w->admin != NULL)
+        admin_drain(w->admin);
     proxy_drain(w->proxy, on_drained, w);
     if (w->place.roster != NULL)
         roster_leave(w->place.roster, w->place.index);
@@ -151,6 +158,8 @@ void worker_run(struct worker *w)
 
 void worker_close(struct worker *w)
 {
+    if (w->admin != NULL)
+        admin_free(w->admin);
     if (w->proxy != NULL)
         proxy_free(w->proxy);
     if (w->loop != NULL)

@@ -16,6 +16,7 @@ struct worker {
     struct config config; /* its share of the totals; the rest as everywhere */
     struct loop *loop;
     struct proxy *proxy;
+    struct admin *admin;       /* NULL: there is no socket for it */
     struct worker_place place; /* roster NULL: it is alone */
     struct proxy_door door;
     bool stopping;

@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "admin": CORE + IO,
     "daemon": CORE + IO + ["proxy", "admin"],
     "cmd": CORE + IO + ["proxy", "admin", "daemon"],
+    "cmd/retryctl": ["core/base", "core/http"],
 }
 
 # Header (a prefix of what stands between < and >) -> rooms that may see it.
@@ -37,7 +38,8 @@ LIBRARIES = {
     "ares": ["io/net"],
     "openssl/": ["io/tls", "io/net", "proxy", "daemon", "cmd"],
     "yaml.h": ["io/sources"],
-    "jansson.h": ["core/aws", "cmd"],  # cmd: the vector files of `retryd simulate`
+    # cmd: the vector files of `retryd simulate`; retryctl: what the daemon answers
+    "jansson.h": ["core/aws", "cmd", "cmd/retryctl"],
     "expat.h": ["core/aws"],
     "zlib.h": ["core/aws"],
 }
