@@ -55,7 +55,8 @@ void environ_build(struct environ_list *l, const char *address, const char *root
     for (size_t i = 0; i < ARRAY_LEN(bundles); i++)
         add(l, bundles[i], bundle);
     add(l, "NODE_EXTRA_CA_CERTS", root); /* adds to the store that Node brings along */
-    if (getenv("AWS_MAX_ATTEMPTS") == NULL || getenv("RETRYD_CLIENT_ENV") != NULL) {
+    const char *attempts = getenv("AWS_MAX_ATTEMPTS");
+    if (attempts == NULL || (getenv("RETRYD_CLIENT_ENV") != NULL && strcmp(attempts, "1") == 0)) {
         /* For clients; a retryd that is started in the same shell is not to take it for its own. */
         add(l, "AWS_MAX_ATTEMPTS", "1");
         add(l, "RETRYD_CLIENT_ENV", "1");

@@ -139,11 +139,13 @@ int cmd_exec(int argc, char **argv)
     if (!load_config(argc, argv, &r)) {
         load_print_problems(&r);
     } else if (r.first_operand >= argc) {
-        fputs("usage: retryd exec [-c FILE] [--set PATH=VALUE]... [--summary] [--timeline] -- "
+        fputs("usage: retryd exec [-c FILE] [--set PATH=VALUE]... [-D NAME=VALUE]... [--summary] "
+              "[--timeline] -- "
               "COMMAND [ARG]...\n",
               stderr);
     } else {
         struct summary s;
+        load_print_notes(&r);
         summary_init(&s, want_timeline);
         struct accesslog_tap tap = summary_tap(&s);
         accesslog_set_tap(&tap);

@@ -123,6 +123,7 @@ int cmd_run(int argc, char **argv)
                 "%s: unexpected; retryd run [-c FILE] [--set PATH=VALUE]... [--ready-file FILE]\n",
                 argv[r.first_operand]);
     else {
+        load_print_notes(&r);
         privs_harden();
         status = serve(r.config, ready_file);
     }
