@@ -310,7 +310,8 @@ static void take_head(struct attempt *at)
     const struct aws_options *o = &d->route.effective.aws;
     unsigned doubts = (aws_error_in_200(t, o) ? HOLD_DOUBT_ROOT : 0) |
                       (aws_checksummed(&at->resp, t, o) ? HOLD_DOUBT_CHECKSUM : 0);
-    at->hold = hold_decide(&at->resp, req->method_id, t->is_aws, doubts, drive_may_retry(d),
+    bool eligible = t->is_aws || d->route.effective.policy.mode != RETRY_MODE_OFF;
+    at->hold = hold_decide(&at->resp, req->method_id, eligible, doubts, drive_may_retry(d),
                            &d->px->config->hold);
     bool peek = at->hold.kind != HOLD_NONE;
     if (!peek)

@@ -147,32 +147,54 @@ static void record_request(const struct drive *d)
     accesslog_request(&r);
 }
 
-static void record_attempt(const struct drive *d, const struct xch_event *ev,
-                           const struct verdict *v)
+/* What is known of the present attempt whatever became of it. */
+static struct access_attempt attempt_facts(const struct drive *d)
 {
-    static const char *const decisions[] = {"deliver", "retry", "penalty"};
-    int64_t now = loop_now_ns(d->px->loop);
-    struct access_attempt a = {
+    return (struct access_attempt){
         .xid = d->xid,
         .host = slice_str(d->route.origin.host),
         .service = d->route.target.service_name,
         .operation = d->route.target.operation,
         .attempt = d->xch.run.attempts,
         .max_attempts = d->route.effective.policy.max_attempts,
-        .status = ev->outcome.status,
-        .failure = retry_failure_name(ev->outcome.failure),
+        .failure = "",
         .detail = d->attempt.detail,
-        .code = ev->outcome.code,
-        .class_name = retry_class_name(v->class),
-        .rule = retry_rule_name(v->rule),
-        .decision = decisions[v->what],
-        .why = verdict_why_name(v->why),
-        .wait_ns = v->delay_ns,
-        .took_ns = now - d->attempt.started_ns,
-        .quota_before = v->tokens_before,
-        .quota_after = v->tokens_after,
+        .class_name = "",
+        .rule = "",
+        .took_ns = loop_now_ns(d->px->loop) - d->attempt.started_ns,
         .reused = d->attempt.reused,
     };
+}
+
+static void record_attempt(const struct drive *d, const struct xch_event *ev,
+                           const struct verdict *v)
+{
+    static const char *const decisions[] = {"deliver", "retry", "penalty"};
+    struct access_attempt a = attempt_facts(d);
+    a.status = ev->outcome.status;
+    a.failure = retry_failure_name(ev->outcome.failure);
+    a.code = ev->outcome.code;
+    a.class_name = retry_class_name(v->class);
+    a.rule = retry_rule_name(v->rule);
+    a.decision = decisions[v->what];
+    a.why = verdict_why_name(v->why);
+    a.wait_ns = v->delay_ns;
+    a.quota_before = v->tokens_before;
+    a.quota_after = v->tokens_after;
+    accesslog_attempt(&a);
+}
+
+/* An attempt that the client's departure cuts off is never judged, but it was made. */
+static void record_abandoned(struct drive *d)
+{
+    if (d->attempt.phase == ATTEMPT_IDLE || d->attempt.phase == ATTEMPT_HELD ||
+        d->attempt.phase == ATTEMPT_RELAY)
+        return;
+    d->xch.run.attempts++;
+    struct access_attempt a = attempt_facts(d);
+    a.status = d->attempt.resp.status;
+    a.decision = "abandon";
+    a.why = d->end;
     accesslog_attempt(&a);
 }
 
@@ -289,6 +311,8 @@ static bool step(struct drive *d, const struct xch_event *ev)
     struct xch_acts acts;
     if (ev->kind == XEV_HEAD || ev->kind == XEV_BROKEN || ev->kind == XEV_FAIL)
         look_at_body(d);
+    if (ev->kind == XEV_CLIENT_GONE)
+        record_abandoned(d);
     if (ev->kind == XEV_END) {
         d->end = "delivered";
         d->ended_well = true;
@@ -329,9 +353,13 @@ bool drive_may_retry(const struct drive *d)
 
 void drive_server_date(struct drive *d, struct slice date)
 {
+    enum { BELIEVABLE_S = 15 * 60 }; /* further off, and the signature would have been refused */
     int64_t server;
-    if (d->deadline_s != SIGTIME_NEVER && sigtime_parse_http(date, &server))
-        d->clock_skew_s = server - (int64_t)time(NULL);
+    if (d->deadline_s == SIGTIME_NEVER || !sigtime_parse_http(date, &server))
+        return;
+    int64_t skew = server - (int64_t)time(NULL);
+    if (skew >= -BELIEVABLE_S && skew <= BELIEVABLE_S)
+        d->clock_skew_s = skew;
 }
 
 const struct bodycur *drive_cursor(const struct drive *d)

@@ -23,7 +23,7 @@ struct aws_service {
 
 /* Identification of one request. Slices are on the arena or static. */
 struct aws_target {
-    bool is_aws; /* host in an AWS partition, or AWS-signed */
+    bool is_aws; /* host in an AWS partition, or signed with a whole credential scope */
     /* The host is one of the endpoint table (I3), not just under an AWS suffix. */
     bool is_service_endpoint;
     /* NULL: no row for it (then service_name may still be set). */

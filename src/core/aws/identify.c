@@ -45,7 +45,9 @@ void aws_identify(const struct http_req *req, struct slice host, struct slice pa
     endpoint_read(host, &endpoint);
     scope_read(req, from.query, a, &scope);
 
-    out->is_aws = endpoint.is_aws || scope.is_signed;
+    /* Elsewhere only a whole credential scope makes a request one of AWS's: that is the consent to
+     * repeat it (E2). */
+    out->is_aws = endpoint.is_aws || (scope.is_signed && scope.signing_name.n > 0);
     out->is_service_endpoint = endpoint.row != NULL;
     out->service = choose_service(req, &endpoint, &scope);
     out->signing_name = scope.signing_name;

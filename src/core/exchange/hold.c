@@ -31,10 +31,12 @@ static struct hold hold_of(enum hold_kind kind, uint64_t bytes, int64_t time_ns)
     return bytes > 0 ? (struct hold){kind, bytes, time_ns} : hold_none;
 }
 
-struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool is_aws,
+struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool eligible,
                         unsigned doubts, bool may_retry, const struct hold_limits *limits)
 {
     if (!has_body(resp, method) || is_event_stream(resp))
+        return hold_none;
+    if (resp->status >= 300 && !eligible)
         return hold_none;
     if (resp->status >= 300)
         return hold_of(HOLD_ERROR, limits->error_bytes, 0);
@@ -45,7 +47,7 @@ struct hold hold_decide(const struct http_resp *resp, enum http_method method, b
     if (resp->framing != HTTP_BODY_LENGTH)
         return doubts & HOLD_DOUBT_CHECKSUM ? hold_of(HOLD_SMALL, limits->small_bytes, 0)
                                             : hold_none;
-    bool wanted = is_aws || (doubts & HOLD_DOUBT_CHECKSUM);
+    bool wanted = eligible || (doubts & HOLD_DOUBT_CHECKSUM);
     return wanted && resp->content_length <= limits->small_bytes
                ? hold_of(HOLD_SMALL, resp->content_length, 0)
                : hold_none;

@@ -32,10 +32,11 @@ struct hold {
     int64_t time_ns; /* 0: no bound of its own */
 };
 
-/* is_aws: an AWS host that retryd intercepts; doubts: set of enum hold_doubt. may_retry false
- * (retries off, not replayable, attempts used up): an error still needs its code for the limiter
- * and the log, but nothing else is held. */
-struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool is_aws,
+/* eligible: retryd acts on this exchange (an AWS host, or one that the configuration makes
+ * retryable); others pass through from the head on. doubts: set of enum hold_doubt. may_retry false
+ * (not replayable, attempts used up): an error still needs its code for the limiter and the log,
+ * but nothing else is held. */
+struct hold hold_decide(const struct http_resp *resp, enum http_method method, bool eligible,
                         unsigned doubts, bool may_retry, const struct hold_limits *limits);
 
 #endif

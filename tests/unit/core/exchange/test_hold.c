@@ -21,12 +21,14 @@ static const struct {
     enum hold_kind kind;
     uint64_t bytes;
 } rows[] = {
-    /* Errors are read for their code, also when nothing can be retried, and wherever they come
-       from. */
+    /* Errors are read for their code, also when nothing can be retried; those of hosts that are not
+       ours to understand pass through. */
     {503, HTTP_POST, HTTP_BODY_LENGTH, 10, "", AWS | RETRY, HOLD_ERROR, 64 * KIB},
     {400, HTTP_POST, HTTP_BODY_CHUNKED, 0, "", AWS | RETRY, HOLD_ERROR, 64 * KIB},
     {403, HTTP_GET, HTTP_BODY_UNTIL_CLOSE, 0, "", AWS, HOLD_ERROR, 64 * KIB},
-    {404, HTTP_GET, HTTP_BODY_LENGTH, 1 << 30, "", 0, HOLD_ERROR, 64 * KIB},
+    {404, HTTP_GET, HTTP_BODY_LENGTH, 1 << 30, "", AWS, HOLD_ERROR, 64 * KIB},
+    {404, HTTP_GET, HTTP_BODY_LENGTH, 1 << 30, "", 0, HOLD_NONE, 0},
+    {503, HTTP_GET, HTTP_BODY_CHUNKED, 0, "", 0, HOLD_NONE, 0},
     {301, HTTP_GET, HTTP_BODY_LENGTH, 10, "", AWS | RETRY, HOLD_ERROR, 64 * KIB},
     {307, HTTP_PUT, HTTP_BODY_CHUNKED, 0, "", AWS | RETRY, HOLD_ERROR, 64 * KIB},
     {600, HTTP_PUT, HTTP_BODY_CHUNKED, 0, "", AWS | RETRY, HOLD_ERROR, 64 * KIB},
