@@ -274,7 +274,7 @@ START_TEST(an_evicted_entry_begins_again)
     struct budget *held = named(other, "held", T0);
     ck_assert(held->ops->spend(held, 100, 500));
     held->ops->refund(held, 100);
-    for (unsigned i = 0; look("held", T0).n > 0; i++)
+    for (unsigned i = 0; i % 1000 != 0 || look("held", T0).n > 0; i++)
         budgets_release(numbered("idle", i, T0));
     ck_assert_uint_eq(held->ops->tokens(held, 500), 500);
     held->ops->refund(held, 5);

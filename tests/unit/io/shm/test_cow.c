@@ -349,7 +349,7 @@ static void interfered_after(const struct story *s, unsigned k)
 
 static void at_every_instruction(const struct story *s)
 {
-    const unsigned interferences = 40;
+    const unsigned interferences = 12;
     unsigned n = killed_at_each(s);
     ck_assert_uint_gt(n, 50);
     for (unsigned k = 0; k < n; k += n / interferences + 1)
