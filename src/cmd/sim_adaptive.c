@@ -91,7 +91,7 @@ static bool begin_cubic(struct story *s, struct err *why)
 static enum sim_result run_cubic(struct story *s, json_t *j, struct err *why)
 {
     double t;
-    int64_t now_ns;
+    int64_t now_ns = 0;
     const char *event;
     if (!knows_all(j, "t event calculated_rate", why) ||
         !sim_unpack(j, "case", why, "{s:F, s:s}", "t", &t, "event", &event) ||
@@ -128,7 +128,7 @@ static bool begin_limiter(struct story *s, struct err *why)
 {
     double start, max = -1.0, refilled = -1.0, throttled = -1.0;
     int enabled = false;
-    int64_t start_ns;
+    int64_t start_ns = 0;
     struct limiter *l = &s->limiter;
     if (!sim_unpack(s->given, "given", why, "{s:F}", "start_time", &start) ||
         !read_time(start, "given: start_time", &start_ns, why))
@@ -174,8 +174,8 @@ static bool read_event(json_t *j, enum limiter_event *event, int64_t *now_ns, st
 
 static enum sim_result run_limiter(struct story *s, json_t *j, struct err *why)
 {
-    enum limiter_event event;
-    int64_t now_ns, wait_ns;
+    enum limiter_event event = LIMITER_ACQUIRE;
+    int64_t now_ns = 0, wait_ns;
     if (!read_event(j, &event, &now_ns, why))
         return SIM_BAD;
     struct limiter next, part = s->limiter;
@@ -200,7 +200,7 @@ static enum sim_result run_single(struct story *s, json_t *j, struct err *why)
 static enum sim_result run_measure(struct story *s, json_t *j, struct err *why)
 {
     double t;
-    int64_t now_ns;
+    int64_t now_ns = 0;
     if (!knows_all(j, "t measured_tx_rate", why) || !sim_unpack(j, "case", why, "{s:F}", "t", &t) ||
         !read_time(t, "t", &now_ns, why))
         return SIM_BAD;
@@ -213,7 +213,7 @@ static enum sim_result run_measure(struct story *s, json_t *j, struct err *why)
 static bool begin_bucket(struct story *s, struct err *why)
 {
     double t, rate, capacity;
-    int64_t now_ns;
+    int64_t now_ns = 0;
     if (!sim_unpack(s->given, "given", why, "{s:F, s:F, s:F, s:F !}", "t", &t, "rate", &rate,
                     "capacity", &capacity, "min_fill_rate", &s->floor.fill_rate) ||
         !read_time(t, "given: t", &now_ns, why) || !read_rate(rate, "given: rate", why) ||
@@ -230,7 +230,7 @@ static bool begin_bucket(struct story *s, struct err *why)
 static enum sim_result run_bucket(struct story *s, json_t *j, struct err *why)
 {
     double t, rate = 0.0, amount = 1.0, capacity = 0.0;
-    int64_t now_ns, wait_ns = 0;
+    int64_t now_ns = 0, wait_ns = 0;
     const char *op;
     if (!knows_all(j, "t op rate amount max_capacity fill_rate wait_ms capacity_after", why) ||
         !sim_unpack(j, "case", why, "{s:F, s:s, s?F, s?F, s?F}", "t", &t, "op", &op, "rate", &rate,
@@ -294,7 +294,7 @@ static void flow_observe(struct budget *b, bool throttled, int64_t now_ns)
 static bool begin_flow(struct flow *f, json_t *given, struct err *why)
 {
     double start, latency, jitter;
-    int64_t start_ns;
+    int64_t start_ns = 0;
     json_int_t attempts = 0;
     json_t *max_attempts;
     const char *service;
@@ -379,7 +379,7 @@ static bool read_attempt(struct flow *f, json_t *j, struct retry_outcome *o, jso
                          struct err *why)
 {
     double start = -1.0;
-    int64_t start_ns;
+    int64_t start_ns = 0;
     json_t *response, *status;
     const char *code = "";
     json_int_t n = 0;
