@@ -26,6 +26,8 @@ static const struct verb {
      "check [-c FILE] [--show]                   is the configuration good, what does it come to"},
     {"config", cmd_config,
      "config --show [--service NAME]             every effective value and where it comes from"},
+    {"explain", cmd_explain,
+     "explain --raw FILE|- | --host NAME ...     would this answer be retried, and why"},
     {"simulate", cmd_simulate,
      "simulate FILE...                           what the engine does with recorded sequences"},
     {"version", cmd_version, "version"},

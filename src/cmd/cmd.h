@@ -1,4 +1,4 @@
-/* The verbs of the command line: run, check, simulate, exec, env, ca, version. */
+/* The verbs of the command line: run, check, explain, simulate, exec, env, ca, version. */
 #ifndef RETRYD_CMD_CMD_H
 #define RETRYD_CMD_CMD_H
 
@@ -9,6 +9,7 @@ int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 int cmd_exec(int argc, char **argv);
 int cmd_env(int argc, char **argv);
 
