@@ -25,8 +25,11 @@ void sim_world_init(struct sim_world *w, const struct retry_policy *policy, doub
     *w = (struct sim_world){.policy = *policy, .jitter = jitter};
     membudget_init(&w->budget);
     w->budget.debt = policy->quota_capacity - tokens;
-    w->env = (struct xch_env){&w->policy,  &w->budget.base, {fixed_jitter, w},
-                              no_deadline, always_room,     NULL};
+    w->env = (struct xch_env){.policy = &w->policy,
+                              .budget = &w->budget.base,
+                              .rng = {fixed_jitter, w},
+                              .max_delay_ns = no_deadline,
+                              .can_park = always_room};
 }
 
 static bool fails_before_connected(enum retry_failure f)
@@ -40,6 +43,7 @@ static bool fails_before_connected(enum retry_failure f)
     case RETRY_FAIL_CERTIFICATE:
     case RETRY_FAIL_POLICY:
     case RETRY_FAIL_OVERLOAD:
+    case RETRY_FAIL_RATE_LIMIT:
         return true;
     default:
         return false;

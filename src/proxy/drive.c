@@ -64,6 +64,14 @@ static void on_timer(void *arg)
     drive_event(d, &(struct xch_event){.kind = XEV_TIMER});
 }
 
+/* The head of the queue has changed, or the rate: the token may be there. */
+static void on_wake(void *arg)
+{
+    struct drive *d = arg;
+    if (d->xch.state == XST_ADMIT)
+        loop_timer_arm(&d->timer, 0);
+}
+
 static void write_head(struct drive *d)
 {
     struct client *c = d->client;
@@ -90,10 +98,12 @@ struct drive *drive_start(struct client *c, const struct route *route)
                                        px->config->max_signature_age_ns / NS_PER_S);
     loop_timer_init(&d->timer, px->loop, on_timer, d);
     attempt_init(&d->attempt, d);
+    admission_ticket_init(&d->ticket, &px->admission, d->route.budget, on_wake, d);
     write_head(d);
 
     struct xch_env env = {.policy = &d->route.effective.policy,
-                          .budget = d->route.budget,
+                          .budget = &d->ticket.base,
+                          .max_admission_ns = px->config->max_admission_ns,
                           .rng = rng_as_source(&px->rng),
                           .max_delay_ns = max_delay_ns,
                           .can_park = can_park,
@@ -205,6 +215,7 @@ static void finish(struct drive *d)
     park(d, false);
     loop_timer_disarm(&d->timer);
     attempt_drop(&d->attempt);
+    admission_leave(&d->ticket);
     route_release(&d->route);
     loop_defer(d->px->loop, free_drive, d);
     c->drive = NULL;

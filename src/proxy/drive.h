@@ -15,6 +15,7 @@ struct drive {
     struct client *client;
     struct xch xch;
     struct route route;
+    struct admission_ticket ticket; /* for the send tokens of the route's budget */
     struct attempt attempt;
     struct loop_timer timer;
     struct strbuf head; /* the request head as every attempt sends it */

@@ -142,6 +142,7 @@ struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err)
     px->next_xid = parts->first_xid;
     list_init(&px->clients);
     list_init(&px->tunnels);
+    admission_init(&px->admission);
     list_init(&px->lingers);
     loop_timer_init(&px->drain_timer, px->loop, on_drain_deadline, px);
     px->replay = (struct bodylog_shared){.memory_max = config->replay_memory_total_bytes,

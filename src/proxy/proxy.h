@@ -22,6 +22,7 @@
 #include "io/shm/budgets.h"
 #include "io/tls/ca.h"
 #include "io/tls/leafcache.h"
+#include "proxy/admission.h"
 #include "proxy/bodylog.h"
 
 enum { PROXY_VIA_MAX = 40 };
@@ -44,6 +45,7 @@ struct proxy {
     struct dialer dialer;
     struct pool *pool;
     struct budgets *budgets;
+    struct admission admission;
     const struct proxy_door *door; /* NULL: this process is alone */
     struct bodylog_shared replay;
     struct rng rng;

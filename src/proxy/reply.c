@@ -111,7 +111,9 @@ enum reply_kind reply_for_failure(enum retry_failure f)
         [RETRY_FAIL_MALFORMED] = REPLY_MALFORMED,
         [RETRY_FAIL_TRUNCATED] = REPLY_TRUNCATED,
         [RETRY_FAIL_CHECKSUM] = REPLY_TRUNCATED,
+        [RETRY_FAIL_BODY_RESET] = REPLY_TRUNCATED,
         [RETRY_FAIL_OVERLOAD] = REPLY_OVERLOAD,
+        [RETRY_FAIL_RATE_LIMIT] = REPLY_RATE_LIMIT,
     };
     return kinds[f];
 }

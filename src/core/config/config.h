@@ -149,6 +149,7 @@ struct config {
     int64_t max_backoff_ns;                    /* 0: unset */
     int64_t max_total_wait_ns;                 /* sum of waits of one exchange */
     int64_t max_elapsed_ns, client_timeout_ns; /* 0: no bound */
+    int64_t max_admission_ns;                  /* adaptive mode; 0: no bound of its own */
     int64_t max_signature_age_ns;
     bool retry_429, modeled_errors, dynamodb_crc32;
     enum s3_errors s3_errors;

@@ -95,6 +95,7 @@ bool value_mode(struct slice s, enum retry_mode *out)
     } modes[] = {
         {"off", RETRY_MODE_OFF},
         {"standard", RETRY_MODE_STANDARD},
+        {"adaptive", RETRY_MODE_ADAPTIVE},
         {"legacy", RETRY_MODE_LEGACY},
     };
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {

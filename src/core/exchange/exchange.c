@@ -94,27 +94,44 @@ static void dial(struct xch *x, bool fresh, struct xch_acts *acts)
     set_state(x, XST_DIAL);
 }
 
-/* Starts an attempt, or waits for its send token. Such a wait is bounded like any other (security
- * requirements E5, E6): one that cannot be had within the bounds ends the exchange. */
+/* No send token yet: waits on, unless one of the bounds is met (security requirements E5, E6). The
+ * token is only asked for again then; whoever is woken earlier has waited less than was armed. */
+static void wait_for_token(struct xch *x, int64_t wait_ns, int64_t now_ns, struct xch_acts *acts)
+{
+    const struct xch_env *env = &x->env;
+    if (!x->admitting)
+        x->admitting_since_ns = now_ns;
+    x->admitting = true;
+    int64_t waited_ns = now_ns - x->admitting_since_ns;
+    int64_t most_ns = env->max_admission_ns > 0 ? env->max_admission_ns : INT64_MAX;
+    if (waited_ns >= most_ns) {
+        give_up(x, RETRY_FAIL_RATE_LIMIT, acts);
+        return;
+    }
+    if (wait_ns > env->max_delay_ns(env->arg, now_ns) - waited_ns || !env->can_park(env->arg)) {
+        give_up(x, RETRY_FAIL_OVERLOAD, acts);
+        return;
+    }
+    arm(acts, wait_ns < most_ns - waited_ns ? wait_ns : most_ns - waited_ns);
+    set_state(x, XST_ADMIT);
+}
+
+/* Starts an attempt, or waits for its send token. */
 static void begin_attempt(struct xch *x, int64_t now_ns, struct xch_acts *acts)
 {
     const struct xch_env *env = &x->env;
     int64_t wait_ns = 0;
     if (env->policy->mode == RETRY_MODE_ADAPTIVE)
         wait_ns = env->budget->ops->admit(env->budget, now_ns);
-    if (wait_ns == 0) {
-        x->redialled = false;
-        /* What cannot be sent again must not meet a stale connection. */
-        dial(x, x->distrust || x->once, acts);
+    if (wait_ns > 0) {
+        wait_for_token(x, wait_ns, now_ns, acts);
         return;
     }
-    if (wait_ns > env->max_delay_ns(env->arg, now_ns) || !env->can_park(env->arg)) {
-        give_up(x, RETRY_FAIL_OVERLOAD, acts);
-        return;
-    }
-    x->run.waited_ns += wait_ns;
-    arm(acts, wait_ns);
-    set_state(x, XST_ADMIT);
+    if (x->admitting)
+        x->run.waited_ns += now_ns - x->admitting_since_ns;
+    x->admitting = x->redialled = false;
+    /* What cannot be sent again must not meet a stale connection. */
+    dial(x, x->distrust || x->once, acts);
 }
 
 /* What an attempt says about connections (13.1): after a transport failure other idle ones are as

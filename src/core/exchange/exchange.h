@@ -105,6 +105,8 @@ struct xch_env {
     /* Longest wait after which an attempt may still start; INT64_MAX without bound. Called at most
      * once a step. */
     int64_t (*max_delay_ns)(void *arg, int64_t now_ns);
+    /* Adaptive: longest wait for a send token; 0: no bound of its own. */
+    int64_t max_admission_ns;
     /* Room for one more parked request? */
     bool (*can_park)(void *arg);
     void *arg;
@@ -114,6 +116,8 @@ struct xch {
     enum xch_state state;
     struct xch_env env;
     struct retry_run run;
+    bool admitting; /* waits for a send token, since */
+    int64_t admitting_since_ns;
     bool once; /* must not be repeated once bytes of it went out */
     bool replayable;
     bool distrust;  /* the next connection is not to come from the pool */

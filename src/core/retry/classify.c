@@ -151,7 +151,8 @@ enum retry_class classify(const struct retry_policy *p, const struct retry_outco
     if (q.failure == RETRY_FAIL_CHECKSUM && !counts(p->crc32, is_2xx))
         q.failure = RETRY_FAIL_NONE;
 
-    if (q.failure == RETRY_FAIL_POLICY || q.failure == RETRY_FAIL_OVERLOAD)
+    if (q.failure == RETRY_FAIL_POLICY || q.failure == RETRY_FAIL_OVERLOAD ||
+        q.failure == RETRY_FAIL_RATE_LIMIT)
         return by(rule, RETRY_RULE_REFUSED, RETRY_FINAL);
     if (is_2xx && !o->error_in_200)
         return q.failure == RETRY_FAIL_NONE ? by(rule, RETRY_RULE_SUCCESS, RETRY_SUCCESS)

@@ -22,7 +22,8 @@ static const struct retry_status standard_statuses[] = {
 #define STANDARD_FAILURES                                                                          \
     ((RETRY_FAILURE(RETRY_FAIL_COUNT) - 1) &                                                       \
      ~(RETRY_FAILURE(RETRY_FAIL_NONE) | RETRY_FAILURE(RETRY_FAIL_CERTIFICATE) |                    \
-       RETRY_FAILURE(RETRY_FAIL_POLICY) | RETRY_FAILURE(RETRY_FAIL_OVERLOAD)))
+       RETRY_FAILURE(RETRY_FAIL_POLICY) | RETRY_FAILURE(RETRY_FAIL_OVERLOAD) |                     \
+       RETRY_FAILURE(RETRY_FAIL_RATE_LIMIT)))
 
 static const enum retry_rule generic_order[] = {
     RETRY_RULE_TRANSPORT,

@@ -35,6 +35,7 @@ const char *retry_failure_name(enum retry_failure f)
         [RETRY_FAIL_BODY_RESET] = "reset_mid_body",
         [RETRY_FAIL_CHECKSUM] = "checksum",
         [RETRY_FAIL_OVERLOAD] = "overload",
+        [RETRY_FAIL_RATE_LIMIT] = "rate_limit",
     };
     ASSERT(f < RETRY_FAIL_COUNT);
     return names[f];

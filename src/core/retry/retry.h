@@ -35,6 +35,7 @@ enum retry_failure {
     RETRY_FAIL_BODY_RESET,   /* connection reset within the body */
     RETRY_FAIL_CHECKSUM,     /* x-amz-crc32 does not fit (spec 13.4) */
     RETRY_FAIL_OVERLOAD,     /* no connection to be had within our own limits: final */
+    RETRY_FAIL_RATE_LIMIT, /* no send token to be had in time (spec 9.2): final, nothing was sent */
     RETRY_FAIL_COUNT,
 };
 

@@ -336,6 +336,11 @@ void budgets_release(struct budget *b)
     h->t->unused = h;
 }
 
+uint64_t budgets_id(const struct budget *b)
+{
+    return ((const struct handle *)b)->hash;
+}
+
 void budgets_wait(struct budget *b, int change)
 {
     struct handle *h = self(b);

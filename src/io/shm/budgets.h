@@ -29,6 +29,9 @@ struct budget *budgets_acquire(struct budgets *t, struct slice key, struct slice
                                int64_t now_ns);
 void budgets_release(struct budget *b);
 
+/* The same number for every handle of one key, in this table. */
+uint64_t budgets_id(const struct budget *b);
+
 /* One more, or one less, request of this seat that waits for the budget's limiter. */
 void budgets_wait(struct budget *b, int change);
 

@@ -252,7 +252,8 @@ START_TEST(transport_failures)
         for (int kind = 1; kind < RETRY_FAIL_COUNT; kind++) {
             struct retry_policy p = policy_for(flavours[f], "kms", "", 0);
             struct retry_outcome o = {.failure = (enum retry_failure)kind};
-            bool final = kind == RETRY_FAIL_POLICY || kind == RETRY_FAIL_OVERLOAD;
+            bool final = kind == RETRY_FAIL_POLICY || kind == RETRY_FAIL_OVERLOAD ||
+                         kind == RETRY_FAIL_RATE_LIMIT;
             for (size_t i = 0; i < ARRAY_LEN(not_in_php); i++)
                 final = final || (strcmp(flavours[f], "php") == 0 && kind == (int)not_in_php[i]);
             if (kind == RETRY_FAIL_CHECKSUM)

@@ -275,7 +275,8 @@ static const struct {
     {"retry.max_attempts=4294967297",
      "f.yaml:1: retry.max_attempts: \"4294967297\" is not a whole number; give one, 1..100"},
     {"retry.retry_429=yes", "f.yaml:1: retry.retry_429: \"yes\" is not one of true|false"},
-    {"retry.mode=adaptive", "f.yaml:1: retry.mode: \"adaptive\" is not one of off|standard|legacy"},
+    {"retry.mode=adapt",
+     "f.yaml:1: retry.mode: \"adapt\" is not one of off|standard|adaptive|legacy"},
     {"log.file=x.log",
      "f.yaml:1: log.file: \"x.log\" is not an absolute path; give one that starts with /"},
     {"log.file=[]",
@@ -305,7 +306,7 @@ static const struct {
      "f.yaml:1: retry.services.S3.mode: \"S3\" is not the name of a service; give "
      "lower-case letters, digits and \"-\""},
     {"retry.services.s3.mode=on",
-     "f.yaml:1: retry.services.s3.mode: \"on\" is not one of off|standard|legacy"},
+     "f.yaml:1: retry.services.s3.mode: \"on\" is not one of off|standard|adaptive|legacy"},
     {"retry.services.s3.max_attempts=101",
      "f.yaml:1: retry.services.s3.max_attempts: \"101\" is out of bounds; give 1..100"},
     {"timeout.connect=1s",

@@ -32,7 +32,8 @@ struct hostile {
 
     /* The account. */
     unsigned judged, sends, stale, admitted, observed, conns, conns_closed;
-    int64_t armed_ns;
+    int64_t armed_ns;           /* waits, those for send tokens as long as they really were */
+    int64_t admitting_since_ns; /* 0: waits for no send token */
 };
 
 static inline unsigned hostile_pick(struct hostile *h, unsigned n)
@@ -264,13 +265,19 @@ static inline void hostile_obey(struct hostile *h, const struct xch_action *a)
     case XACT_ARM:
         ASSERT(!h->timer && a->delay_ns >= 0);
         h->timer = true;
-        h->armed_ns += a->delay_ns;
+        if (h->x.state != XST_ADMIT)
+            h->armed_ns += a->delay_ns;
+        else if (h->admitting_since_ns == 0)
+            h->admitting_since_ns = h->now_ns;
         break;
     case XACT_DISARM:
         ASSERT(h->timer);
         h->timer = false;
         break;
     case XACT_DIAL:
+        if (h->admitting_since_ns != 0)
+            h->armed_ns += h->now_ns - h->admitting_since_ns;
+        h->admitting_since_ns = 0;
         ASSERT(!h->answered && !h->gone && !h->dialling && !h->conn);
         h->dialling = true;
         h->dial_fresh = a->fresh;

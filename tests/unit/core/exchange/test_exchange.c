@@ -63,7 +63,11 @@ static void reach(struct scene *s, enum xch_state state)
         s->policy.long_poll = true;
         s->budget.debt = s->policy.quota_capacity;
     }
-    const struct xch_env env = {&s->policy, &s->budget.base, {zero, NULL}, any_delay, always, NULL};
+    const struct xch_env env = {.policy = &s->policy,
+                                .budget = &s->budget.base,
+                                .rng = {zero, NULL},
+                                .max_delay_ns = any_delay,
+                                .can_park = always};
     xch_init(&s->x, &env, true);
     if (state == XST_NEW)
         return;

@@ -100,8 +100,12 @@ static void play_init(struct play *p, const char *name)
 
 static void play_start(struct play *p)
 {
-    const struct xch_env env = {&p->policy,        &p->budget.base, {full_jitter, NULL},
-                                play_max_delay_ns, play_can_park,   p};
+    const struct xch_env env = {&p->policy,
+                                &p->budget.base,
+                                {full_jitter, NULL},
+                                .max_delay_ns = play_max_delay_ns,
+                                .can_park = play_can_park,
+                                .arg = p};
     xch_init(&p->x, &env, !p->once);
     p->started = true;
 }

@@ -87,11 +87,12 @@ START_TEST(transport_failures)
     struct retry_policy p = with_tables();
     for (int f = RETRY_FAIL_NONE + 1; f < RETRY_FAIL_COUNT; f++) {
         struct retry_outcome o = {.failure = (enum retry_failure)f};
-        bool final =
-            f == RETRY_FAIL_CERTIFICATE || f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD;
+        bool final = f == RETRY_FAIL_CERTIFICATE || f == RETRY_FAIL_POLICY ||
+                     f == RETRY_FAIL_OVERLOAD || f == RETRY_FAIL_RATE_LIMIT;
         enum retry_rule rule;
         ck_assert_int_eq(classify(&p, &o, &rule), final ? RETRY_FINAL : RETRY_TRANSIENT);
-        bool refused = f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD;
+        bool refused =
+            f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD || f == RETRY_FAIL_RATE_LIMIT;
         ck_assert_int_eq(rule, refused ? RETRY_RULE_REFUSED : RETRY_RULE_TRANSPORT);
     }
 }
