@@ -489,8 +489,12 @@ START_TEST(input_is_bounded)
         ck_assert_msg(strstr(r.err, "head too large") != NULL, "%s", r.err);
         result_fini(&r);
     }
+    memset(large, 'a', n);
+    memcpy(large, "X: ", 3);
+    large[n - 1] = '\0';
     r = run_on("", 0,
                (const char *const[]){"--host=" DYNAMODB, "--status=500", "--header", large, NULL});
+    ck_assert_ptr_nonnull(strstr(r.err, "--header: too much"));
     ck_assert_int_eq(r.status, 2);
     result_fini(&r);
     free(large);
