@@ -230,8 +230,8 @@ static bool read_final_response(struct text *t, struct slice whole, struct sourc
 static bool read_raw(const struct explain_args *args, FILE *in, struct source *s,
                      struct explain_case *x)
 {
-    struct slice whole;
-    bool ended;
+    struct slice whole = SLICE_NONE;
+    bool ended = false;
     if (!read_all(args->raw, in, s, &whole))
         return false;
     struct text t = {.rest = whole};

@@ -135,7 +135,7 @@ static bool matters(const struct explanation *e, const struct effective_line *li
     if (e->reading.outcome.failure && strcmp(line->name, "quota.cost_timeout") == 0)
         return true;
     return strcmp(line->name, base) == 0 || strcmp(line->name, cost) == 0 ||
-           strcmp(line->origin, "default") != 0;
+           (strcmp(line->origin, "default") != 0 && strcmp(line->origin, "flavour") != 0);
 }
 
 static void say_setting(void *arg, const struct effective_line *line)
