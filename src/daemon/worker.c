@@ -146,6 +146,8 @@ void worker_handle_signals(struct worker *w)
         signal(SIGHUP, SIG_IGN);
         return;
     }
+    if (getpid() == 1)
+        signal(SIGCHLD, SIG_IGN); /* orphans of the container: nobody else lays them to rest */
     loop_on_signal(w->loop, SIGTERM, on_signal, w);
     loop_on_signal(w->loop, SIGINT, on_signal, w);
     loop_on_signal(w->loop, SIGHUP, on_hangup, w);
