@@ -128,6 +128,21 @@ static void make_private(struct load_result *r)
         r->config->log_level = 0; /* errors only */
 }
 
+/* AWS_MAX_ATTEMPTS=1 is what users are told to set for clients. Here it is meant for the command:
+ * read as retryd's own it would turn all retries off without a word. (retry.max_attempts: 1 does,
+ * with one.) */
+static bool load_without_clients_attempts(int argc, char **argv, struct load_result *r)
+{
+    const char *attempts = getenv("AWS_MAX_ATTEMPTS");
+    bool for_command = attempts != NULL && strcmp(attempts, "1") == 0;
+    if (for_command)
+        unsetenv("AWS_MAX_ATTEMPTS");
+    bool ok = load_config(argc, argv, r);
+    if (for_command)
+        setenv("AWS_MAX_ATTEMPTS", "1", 1);
+    return ok;
+}
+
 int cmd_exec(int argc, char **argv)
 {
     bool want_summary = false, want_timeline = false;
@@ -136,7 +151,7 @@ int cmd_exec(int argc, char **argv)
                                            {NULL}};
     struct load_result r = {.switches = switches};
     int status = 2;
-    if (!load_config(argc, argv, &r)) {
+    if (!load_without_clients_attempts(argc, argv, &r)) {
         load_print_problems(&r);
     } else if (r.first_operand >= argc) {
         fputs("usage: retryd exec [-c FILE] [--set PATH=VALUE]... [-D NAME=VALUE]... [--summary] "

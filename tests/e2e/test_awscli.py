@@ -20,15 +20,17 @@ def test_fails_without(origin, name):
     assert len(origin.requests()) == 1, done.stderr
 
 
+@pytest.mark.parametrize("attempts", [None, "1"])
 @pytest.mark.parametrize("name", AWSCLI)
-def test_succeeds_by_exec(origin, tmp_path, name):
+def test_succeeds_by_exec(origin, tmp_path, name, attempts):
+    """exec turns the client's retries off, or they are off already: retryd's own are on either way."""
     config = tmp_path / "exec.yaml"
     config.write_text(yaml({"state_dir": str(tmp_path / "state"), "upstream": {"ca_file": origin.ca_file},
                             "resolve": {"*.amazonaws.com:443": "127.0.0.1:%d" % origin.https},
                             "retry": {"max_backoff": "100ms"}}))
     origin.rules(faults(name))
-    # exec itself turns the client's retries off; given to exec, the variable would be a setting of retryd's.
-    done = call([retryd_path(), "exec", "-c", str(config), "--summary", "--", *AWSCLI[name]], AWS_MAX_ATTEMPTS=None)
+    done = call([retryd_path(), "exec", "-c", str(config), "--summary", "--", *AWSCLI[name]],
+                AWS_MAX_ATTEMPTS=attempts)
     assert done.returncode == 0, done.stderr
     requests = origin.requests()
     assert len(requests) == 3 and {r["sig"] for r in requests} == {"ok"}

@@ -33,8 +33,12 @@ static bool load_store(X509_STORE *store, bool system_trust, const char *ca_file
         return err_set(err, "no system trust store found: name a file of trusted certificates");
     if (system_file && !truststore_add(store, system_file, own_root, &anchors, err))
         return false;
+    size_t before = anchors;
     if (ca_file && !truststore_add(store, ca_file, own_root, &anchors, err))
         return false;
+    if (ca_file && anchors == before) /* named, so it was meant to say something (G5) */
+        return err_set(err, "trust store is empty: %s: no certificate in it may be trusted",
+                       ca_file);
     if (anchors == 0)
         return err_set(err, "trust store is empty%s%s: no origin could be verified",
                        ca_file ? ": " : "", ca_file ? ca_file : "");
