@@ -16,7 +16,7 @@ import sys
 def main():
     build, folder = sys.argv[1:]
     root = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
-    data = [os.path.join(b, n) for b, _, names in os.walk(build) for n in names if n.endswith(".gcda")]
+    data = [os.path.join(b, n) for b, _, names in os.walk(os.path.abspath(build)) for n in names if n.endswith(".gcda")]
     lines = collections.defaultdict(lambda: collections.defaultdict(int))
     branches = collections.defaultdict(lambda: collections.defaultdict(int))
     for path in data:

@@ -17,6 +17,33 @@ START_TEST(dates)
 }
 END_TEST
 
+/* Every byte of a date counts: any other one in its place, and it is no date. */
+START_TEST(each_place_is_checked)
+{
+    static const char amz[] = "20250228T115959Z", http[] = "Sun, 06 Nov 1994 08:49:37 GMT";
+    char text[40];
+    int64_t s;
+    for (size_t i = 0; i < sizeof amz - 1; i++) {
+        memcpy(text, amz, sizeof amz);
+        text[i] = 'x';
+        ck_assert_msg(!sigtime_parse_amz(slice_str(text), &s), "%s", text);
+        ck_assert(!sigtime_parse_amz(slice_of(amz, i), &s));
+    }
+    for (size_t i = 5; i < sizeof http - 1; i++) {
+        if (strchr(" :", http[i]) != NULL && i < 25)
+            continue; /* separators inside are not looked at */
+        memcpy(text, http, sizeof http);
+        text[i] = 'x';
+        ck_assert_msg(!sigtime_parse_http(slice_str(text), &s), "%s", text);
+    }
+    static const char *const out_of_range[] = {
+        "20251301T000000Z", "20250100T000000Z", "20250132T000000Z", "20250101T240000Z",
+        "20250101T006000Z", "19691231T235959Z", "20250001T000000Z", "20250101T000061Z"};
+    for (size_t i = 0; i < sizeof out_of_range / sizeof out_of_range[0]; i++)
+        ck_assert_msg(!sigtime_parse_amz(slice_str(out_of_range[i]), &s), "%s", out_of_range[i]);
+}
+END_TEST
+
 static int64_t deadline(const char *name, const char *value, const char *target, const char *sdk)
 {
     struct arena a;
@@ -51,6 +78,7 @@ static TCase *cases(void)
 {
     TCase *tc = tcase_create("sigtime");
     tcase_add_test(tc, dates);
+    tcase_add_test(tc, each_place_is_checked);
     tcase_add_test(tc, which_bound_holds);
     return tc;
 }

@@ -1,10 +1,11 @@
 /* Runs the playbooks of tests/play: what the machine does in the stories that people tell about it.
  *
  *   set KEY=VALUE…    before the first event: mode=, max_attempts=, long_poll, quota=, once (not
- * replayable), max_delay_ms=, full (no room to park), admit_ms=A,B,… (answers of the limiter) >
- * EVENT WORDS…    reused peek whole silent keep status= code= failure= retry_after= < ACTION WORDS…
- * exactly what the event brought, in order: a number of ms after arm; fresh; a failure = STATE :
- * KEY=VALUE…      the judgement of the step: class= why= tokens=
+ * replayable), max_delay_ms=, full (no room to park), admit_ms=A,B,… (answers of the limiter),
+ * max_admission_ms=, now_ms= (the clock) > EVENT WORDS…    reused peek whole silent keep status=
+ * code= failure= retry_after= < ACTION WORDS… exactly what the event brought, in order: a number of
+ * ms after arm; fresh; a failure = STATE : KEY=VALUE…      the judgement of the step: class= why=
+ * tokens=
  */
 #include "unit.h"
 
@@ -27,7 +28,7 @@ struct play {
     int64_t admits_ns[ADMITS_MAX];
     unsigned n_admits, next_admit, observed;
     bool once, full, started;
-    int64_t max_delay_ns;
+    int64_t max_delay_ns, max_admission_ns, now_ns;
     struct xch x;
     struct xch_acts acts;
     unsigned taken;
@@ -100,10 +101,11 @@ static void play_init(struct play *p, const char *name)
 
 static void play_start(struct play *p)
 {
-    const struct xch_env env = {&p->policy,
-                                &p->budget.base,
-                                {full_jitter, NULL},
+    const struct xch_env env = {.policy = &p->policy,
+                                .budget = &p->budget.base,
+                                .rng = {full_jitter, NULL},
                                 .max_delay_ns = play_max_delay_ns,
+                                .max_admission_ns = p->max_admission_ns,
                                 .can_park = play_can_park,
                                 .arg = p};
     xch_init(&p->x, &env, !p->once);
@@ -188,6 +190,10 @@ static void line_set(struct play *p, struct slice rest)
             p->budget.debt = p->policy.quota_capacity - number(p, value);
         else if (slice_eq(key, SLICE("max_delay_ms")))
             p->max_delay_ns = number(p, value) * NS_PER_MS;
+        else if (slice_eq(key, SLICE("now_ms")))
+            p->now_ns = number(p, value) * NS_PER_MS;
+        else if (slice_eq(key, SLICE("max_admission_ms")))
+            p->max_admission_ns = number(p, value) * NS_PER_MS;
         else if (slice_eq(key, SLICE("long_poll")))
             p->policy.long_poll = true;
         else if (slice_eq(key, SLICE("once")))
@@ -247,7 +253,7 @@ static void line_event(struct play *p, struct slice rest)
     }
     while (next_word(&rest, &word))
         event_word(p, word, &ev);
-    xch_step(&p->x, &ev, p->line, &p->acts);
+    xch_step(&p->x, &ev, p->now_ns, &p->acts);
     p->taken = 0;
 }
 
@@ -317,7 +323,8 @@ static void play_line(struct play *p, struct slice line)
         line_state(p, rest);
     else if (line.p[0] == ':')
         line_judgement(p, rest);
-    else if (slice_starts(line, SLICE("set ")) && !p->started)
+    else if (slice_starts(line, SLICE("set ")) &&
+             (!p->started || slice_starts(line, SLICE("set now_ms="))))
         line_set(p, slice_of(line.p + 4, line.n - 4));
     else
         play_fail(p, "cannot read: %.*s", SLICE_FMT(line));
