@@ -59,7 +59,7 @@ void client_new(struct proxy *px, int fd)
     bodylog_init(&c->log, &px->replay, 0, 0);
     c->conn = conn_new(px->loop, fd, &limits, on_conn, c);
     list_push_back(&px->clients, &c->link);
-    px->n_clients++;
+    proxy_count(px, 1);
     await_head(c);
 }
 
@@ -82,7 +82,7 @@ void client_close(struct client *c, bool abort)
         conn_close(c->conn, abort);
     c->conn = NULL;
     list_remove(&c->link);
-    c->px->n_clients--;
+    proxy_count(c->px, -1);
     loop_defer(c->px->loop, free_client, c);
     proxy_check_drained(c->px);
 }

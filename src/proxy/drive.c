@@ -10,12 +10,11 @@
 #include "proxy/reply.h"
 #include "proxy/upload.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 /* A head that was accepted is at most 64 KiB; Host and Via add less than this. */
-enum { HEAD_OUT_MAX = 72 * 1024, VIA_VALUE_MAX = 64, OPERATION_PREFIX_BYTES = 4096 };
+enum { HEAD_OUT_MAX = 72 * 1024, OPERATION_PREFIX_BYTES = 4096 };
 
 static int64_t max_delay_ns(void *arg, int64_t now_ns)
 {
@@ -75,9 +74,8 @@ static void on_wake(void *arg)
 static void write_head(struct drive *d)
 {
     struct client *c = d->client;
-    char via[VIA_VALUE_MAX];
-    int n = snprintf(via, sizeof via, "1.%u %s", c->req.minor, d->px->via);
-    struct h1_extra extra = {SLICE("Via"), slice_of(via, (size_t)n)};
+    char via[RELAY_VIA_MAX];
+    struct h1_extra extra = {SLICE("Via"), relay_via(via, c->req.minor, slice_str(d->px->via))};
     strbuf_init(&d->head, HEAD_OUT_MAX);
     bool ok = h1_write_request(&d->head, &c->req, d->route.path_query, d->route.host, &extra, 1);
     ASSERT(ok); /* the parser bounded what it accepted */

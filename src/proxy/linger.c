@@ -20,7 +20,7 @@ struct farewell {
 static void linger_end(struct farewell *l)
 {
     list_remove(&l->link);
-    l->px->n_clients--;
+    proxy_count(l->px, -1);
     conn_close(l->conn, false);
     proxy_check_drained(l->px);
     free(l);
@@ -85,7 +85,7 @@ void linger_start(struct proxy *px, struct conn *conn)
     l->px = px;
     l->conn = conn;
     list_push_back(&px->lingers, &l->link);
-    px->n_clients++;
+    proxy_count(px, 1);
     l->out_seen = conn_bytes_out(conn);
     l->progress_ns = loop_now_ns(px->loop);
     conn_set_owner(conn, on_conn, l);

@@ -20,8 +20,9 @@ enum { LEAF_CACHE_NAMES = 1024 };
 static const struct conn_limits upstream_limits = {
     .in_bytes = 128 * 1024 + 1024, .out_high = 256 * 1024, .out_low = 64 * 1024};
 
-static unsigned all_clients(struct proxy *px)
+unsigned proxy_count(struct proxy *px, int change)
 {
+    px->n_clients += (unsigned)change;
     return px->door != NULL ? px->door->count(px->door->arg, px->n_clients) : px->n_clients;
 }
 
@@ -29,13 +30,12 @@ static void on_accept(void *arg, int fd, const struct sockaddr *peer)
 {
     struct proxy *px = arg;
     (void)peer;
-    if (all_clients(px) >= px->config->max_clients) {
+    if (proxy_count(px, 0) >= px->config->max_clients) {
         log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
         close(fd);
         return;
     }
     client_new(px, fd);
-    all_clients(px);
 }
 
 static bool seed(struct proxy *px, struct hash_key *key, struct err *err)
@@ -216,7 +216,6 @@ static void tell_drained(void *obj)
 
 void proxy_check_drained(struct proxy *px)
 {
-    all_clients(px);
     if (drained(px))
         loop_defer(px->loop, tell_drained, px);
 }

@@ -90,7 +90,10 @@ void proxy_free(struct proxy *px);
  * running ones are answered 503 and cut. fn is called once when nothing is left (possibly later,
  * never from within). */
 void proxy_drain(struct proxy *px, void (*fn)(void *arg), void *arg);
-/* A connection ended: tells the door, and the drain when it was the last. */
+/* One connection more, or one less, in the three lists. Returns how many there are now, in all
+ * processes. */
+unsigned proxy_count(struct proxy *px, int change);
+/* Something ended: tells the drain when it was the last. */
 void proxy_check_drained(struct proxy *px);
 
 #endif

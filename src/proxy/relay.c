@@ -1,10 +1,21 @@
 /* Response to client. Heads are built in one buffer, bodies pass through piece by piece. */
 #include "proxy/relay.h"
+#include "core/base/fixtext.h"
 #include "core/http/h1_body.h"
 #include "core/http/h1_write.h"
 
 /* A response head is at most 128 KiB as received; framing and Via add less than this. */
-enum { HEAD_OUT_MAX = 136 * 1024, VIA_VALUE_MAX = 64 };
+enum { HEAD_OUT_MAX = 136 * 1024 };
+
+struct slice relay_via(char buf[RELAY_VIA_MAX], unsigned minor, struct slice pseudonym)
+{
+    struct fixtext t = fixtext_in(buf, RELAY_VIA_MAX);
+    fixtext_put(&t, SLICE("1."));
+    fixtext_number(&t, minor);
+    fixtext_put(&t, SLICE(" "));
+    fixtext_put(&t, pseudonym);
+    return fixtext_slice(&t);
+}
 
 static enum http_framing framing_for(enum http_framing in, unsigned client_minor)
 {
@@ -23,9 +34,8 @@ bool relay_begin(struct relay *r, struct conn *to, const struct http_resp *resp,
     *r = (struct relay){.to = to, .framing = framing, .open = true};
     close = close || framing == HTTP_BODY_UNTIL_CLOSE;
 
-    char value[VIA_VALUE_MAX];
-    int n = snprintf(value, sizeof value, "1.%u %.*s", resp->minor, SLICE_FMT(via));
-    struct h1_extra extra = {SLICE("Via"), slice_of(value, (size_t)n)};
+    char value[RELAY_VIA_MAX];
+    struct h1_extra extra = {SLICE("Via"), relay_via(value, resp->minor, via)};
     struct strbuf head;
     strbuf_init(&head, HEAD_OUT_MAX);
     bool ok = h1_write_response(&head, resp, framing, close, &extra, 1);

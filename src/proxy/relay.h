@@ -13,6 +13,10 @@ struct relay {
     bool open;                 /* a head went out and the end did not */
 };
 
+/* The value of our Via field (C9): the version the message came in, and our pseudonym. In buf. */
+enum { RELAY_VIA_MAX = 64 };
+struct slice relay_via(char buf[RELAY_VIA_MAX], unsigned minor, struct slice pseudonym);
+
 /* Writes the head. framing_in is the response's own; a body that ends with the origin's connection
  * becomes chunked for a 1.1 client, so that a cut shows; chunked becomes until-close for a 1.0
  * client. close: the connection ends after this response (forced true where the framing needs it:

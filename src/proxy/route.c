@@ -1,10 +1,10 @@
 /* Routing: one parsed authority feeds policy, DNS, SNI, pool key, budget key and log (C5). */
 #include "proxy/route.h"
+#include "core/base/fixtext.h"
 #include "core/base/num.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
 
 static bool in_list(const struct host_pattern *v, size_t n, struct slice host)
 {
@@ -144,9 +144,10 @@ static bool max_forwards(struct http_req *req, struct arena *a)
             continue;
         if (n == 0)
             return false;
-        char text[16];
-        int len = snprintf(text, sizeof text, "%u", (unsigned)n - 1);
-        f->value = arena_copy(a, slice_of(text, (size_t)len));
+        char digits[16];
+        struct fixtext text = fixtext_in(digits, sizeof digits);
+        fixtext_number(&text, n - 1);
+        f->value = arena_copy(a, fixtext_slice(&text));
     }
     return true;
 }
@@ -155,24 +156,32 @@ static bool max_forwards(struct http_req *req, struct arena *a)
  * same with the end of the key id only. */
 static struct budget *find_budget(struct proxy *px, const struct route *r)
 {
-    char key[HTTP_HOST_MAX * 2], text[BUDGETS_LABEL_MAX + 1];
+    char key_text[HTTP_HOST_MAX * 2], label_text[BUDGETS_LABEL_MAX + 1];
+    struct fixtext key = fixtext_in(key_text, sizeof key_text);
+    struct fixtext label = fixtext_in(label_text, sizeof label_text);
     const struct aws_target *t = &r->target;
-    struct slice caller = t->access_key, label;
-    int n;
+    struct slice caller = t->access_key;
     if (caller.n > 0) {
-        n = snprintf(key, sizeof key, "k|%.*s|%.*s|%.*s", SLICE_FMT(t->signing_name),
-                     SLICE_FMT(t->region), SLICE_FMT(caller));
-        caller = caller.n > 4 ? slice_of(caller.p + caller.n - 4, 4) : SLICE_NONE;
-        snprintf(text, sizeof text, "%.*s/%.*s/…%.*s", SLICE_FMT(t->signing_name),
-                 SLICE_FMT(t->region), SLICE_FMT(caller));
-        label = slice_str(text);
+        fixtext_put(&key, SLICE("k|"));
+        fixtext_put(&key, t->signing_name);
+        fixtext_put(&key, SLICE("|"));
+        fixtext_put(&key, t->region);
+        fixtext_put(&key, SLICE("|"));
+        fixtext_put(&key, caller);
+        fixtext_put(&label, t->signing_name);
+        fixtext_put(&label, SLICE("/"));
+        fixtext_put(&label, t->region);
+        fixtext_put(&label, SLICE("/…"));
+        fixtext_put(&label, caller.n > 4 ? slice_of(caller.p + caller.n - 4, 4) : SLICE_NONE);
     } else {
-        n = snprintf(key, sizeof key, "h|%s:%u", r->origin.host, r->origin.port);
-        label = slice_str(key + 2);
+        fixtext_put(&key, SLICE("h|"));
+        fixtext_put(&key, slice_str(r->origin.host));
+        fixtext_put(&key, SLICE(":"));
+        fixtext_number(&key, r->origin.port);
+        fixtext_put(&label, slice_str(key_text + 2));
     }
-    if (n < 0 || (size_t)n >= sizeof key)
-        n = sizeof key - 1;
-    return budgets_acquire(px->budgets, slice_of(key, (size_t)n), label, loop_now_ns(px->loop));
+    return budgets_acquire(px->budgets, fixtext_slice(&key), fixtext_slice(&label),
+                           loop_now_ns(px->loop));
 }
 
 static void find_settings(const struct proxy *px, const struct http_req *req, struct route *r)
@@ -221,8 +230,10 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
     struct slice host = slice_str(out->origin.host);
     char text[AUTHORITY_TEXT_MAX];
     authority_text(&out->origin, text);
-    int n = snprintf(out->pool_key, sizeof out->pool_key, "%c|%s", out->tls ? 's' : 'p', text);
-    out->pool_key_n = (size_t)n;
+    struct fixtext pool_key = fixtext_in(out->pool_key, sizeof out->pool_key);
+    fixtext_put(&pool_key, out->tls ? SLICE("s|") : SLICE("p|"));
+    fixtext_put(&pool_key, slice_str(text));
+    out->pool_key_n = pool_key.n;
     aws_identify(req, host, out->path_query, SLICE_NONE, a, &out->target);
     out->wire = aws_wire_of(req, &out->target);
     find_settings(px, req, out);

@@ -45,7 +45,7 @@ static void record(const struct tunnel *t, const char *end)
 static void forget(struct tunnel *t)
 {
     list_remove(&t->link);
-    t->px->n_clients--;
+    proxy_count(t->px, -1);
     loop_defer(t->px->loop, free_tunnel, t);
     proxy_check_drained(t->px);
 }
@@ -177,7 +177,7 @@ static struct tunnel *make(struct proxy *px, struct conn *client, const struct a
     t->to = *to;
     t->started_ns = loop_now_ns(px->loop);
     list_push_back(&px->tunnels, &t->link);
-    px->n_clients++;
+    proxy_count(px, 1);
     conn_set_owner(client, on_client, t);
     conn_deadline(client, 0);
     return t;

@@ -85,3 +85,13 @@ def test_query_error_header_replaces_the_code(origin, retryd):
     origin.answers(error(FINAL, headers=query, status=403))
     assert retryd.exchange(sigv4.dynamodb()).status == 200
     assert len(origin.requests()) == 2
+
+
+@pytest.mark.parametrize("on, attempts", [(True, 2), (False, 1)])
+def test_checksum_that_does_not_fit(origin, make_retryd, on, attempts):
+    """retry-semantics §13.4: with the option a DynamoDB answer whose x-amz-crc32 is wrong is tried again."""
+    retryd = make_retryd(origin, retry={"dynamodb_crc32": on})
+    origin.answers({"ok": "auto", "crc32": "bad"})
+    answer = retryd.exchange(sigv4.dynamodb())
+    assert (answer.status, answer.whole) == (200, True)
+    assert len(origin.requests()) == attempts

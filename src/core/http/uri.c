@@ -2,10 +2,10 @@
  * what a resolver, a certificate check or another parser could read differently does not get
  * through (RFC 3986 3.2; security requirements C5, I4). */
 #include "core/http/uri.h"
+#include "core/base/fixtext.h"
 #include "core/base/num.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 
 enum { LABEL_MAX = 63, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
 
@@ -138,8 +138,11 @@ bool authority_eq(const struct authority *a, const struct authority *b)
 void authority_text(const struct authority *a, char out[AUTHORITY_TEXT_MAX])
 {
     bool brackets = a->kind == AUTHORITY_IPV6;
-    snprintf(out, AUTHORITY_TEXT_MAX, "%s%s%s:%u", brackets ? "[" : "", a->host,
-             brackets ? "]" : "", (unsigned)a->port);
+    struct fixtext t = fixtext_in(out, AUTHORITY_TEXT_MAX);
+    fixtext_put(&t, brackets ? SLICE("[") : SLICE_NONE);
+    fixtext_put(&t, slice_str(a->host));
+    fixtext_put(&t, brackets ? SLICE("]:") : SLICE(":"));
+    fixtext_number(&t, a->port);
 }
 
 static enum target_form bad(struct target *out, const char **why, const char *text)
