@@ -134,6 +134,23 @@ def test_limit_of_clients_counts_all_workers(make_workers):
     assert sum(w.ended(0.05) for w in wires) == 4
 
 
+def test_a_tunnel_is_a_client(origin, make_workers):
+    retryd = make_workers(origin, limits={"max_clients": 3}, resolve={"raw.example:443": "127.0.0.1:%d" % origin.https})
+    tunnels = [retryd.tunnel("raw.example") for _ in range(3)]
+    assert retryd.plain().ended(5)
+    tunnels.pop().close()
+
+    def again():
+        try:
+            return retryd.tunnel("raw.example")
+        except (AssertionError, OSError):
+            return None
+
+    until(again, "a closed tunnel makes room").close()
+    for one in tunnels:
+        one.close()
+
+
 # ---- death
 
 class Load:
@@ -299,6 +316,17 @@ def test_no_new_connections_while_draining(origin, make_workers):
 
 
 # ---- the beginning
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_privileges_are_kept(make_workers, count):
+    """Security requirement L1, of whoever carries traffic."""
+    retryd = make_workers(workers=count)
+    for pid in workers(retryd) or [retryd.process.pid]:
+        with open("/proc/%d/status" % pid) as f:
+            status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+        assert [int(status[c], 16) for c in ("CapInh", "CapPrm", "CapEff", "CapAmb")] == [0] * 4
+        assert status["NoNewPrivs"] == "1"
+
 
 def test_what_no_worker_can_do_ends_it(tmp_path):
     bad = tmp_path / "not-there.pem"
