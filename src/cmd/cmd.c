@@ -1,6 +1,7 @@
 /* The verbs, one row each. */
 #include "cmd/cmd.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,6 +43,12 @@ static int usage(FILE *to)
     return to == stdout ? 0 : 2;
 }
 
+/* `retryd run --help`: the list says what there is, retryd(8) the rest. */
+static bool asks_for_help(int argc, char **argv)
+{
+    return argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
+}
+
 int cmd_main(int argc, char **argv)
 {
     if (argc < 2)
@@ -53,7 +60,7 @@ int cmd_main(int argc, char **argv)
         return usage(stdout);
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
         if (strcmp(argv[1], verbs[i].name) == 0)
-            return verbs[i].run(argc - 1, argv + 1);
+            return asks_for_help(argc, argv) ? usage(stdout) : verbs[i].run(argc - 1, argv + 1);
     fprintf(stderr, "retryd: %s: no such verb\n", argv[1]);
     return usage(stderr);
 }

@@ -6,6 +6,7 @@
 #include "cmd/summary.h"
 #include "daemon/privs.h"
 #include "daemon/worker.h"
+#include "io/obs/log.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -80,6 +81,7 @@ static bool start(struct exec *x, char **command, const sigset_t *old_mask)
     return x->child > 0;
 }
 
+/* The exit status of the command, or -1: nothing was started. */
 static int supervise(const struct config *config, char **command)
 {
     struct exec x = {.status = 2};
@@ -92,7 +94,7 @@ static int supervise(const struct config *config, char **command)
     }
     if (!open) {
         fprintf(stderr, "retryd exec: %s\n", err.text);
-        return 2;
+        return -1;
     }
     /* A signal between the fork and the handlers of the loop must reach the command, too. */
     sigfillset(&all);
@@ -125,7 +127,7 @@ static void make_private(struct load_result *r)
     memcpy(any->addr, "\x7f\0\0\1", 4);
     any->port = 0;
     if (r->config->log_file == NULL)
-        r->config->log_level = 0; /* errors only */
+        r->config->log_level = LOG_LEVEL_WARN;
 }
 
 /* AWS_MAX_ATTEMPTS=1 is what users are told to set for clients. Here it is meant for the command:
@@ -167,8 +169,10 @@ int cmd_exec(int argc, char **argv)
         make_private(&r);
         status = supervise(r.config, argv + r.first_operand);
         accesslog_set_tap(NULL);
-        if (want_summary || want_timeline)
+        if (status >= 0 && (want_summary || want_timeline))
             summary_print(&s, stderr);
+        if (status < 0)
+            status = 2;
         summary_fini(&s);
     }
     load_fini(&r);

@@ -3,6 +3,7 @@
 #include "proxy/bodylog.h"
 #include "core/base/attr.h"
 #include "core/base/xalloc.h"
+#include "io/obs/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -136,13 +137,29 @@ static bool write_all(int fd, const char *p, size_t n, uint64_t at)
     return true;
 }
 
+static void tell_of_trouble(struct bodylog_shared *shared, int error)
+{
+    if (shared->told)
+        return;
+    shared->told = true;
+    struct log_line l;
+    log_begin(&l, LOG_LEVEL_WARN, "replay_file");
+    log_str(&l, "dir", slice_str(shared->dir));
+    log_str(&l, "error", slice_str(strerror(error)));
+    log_str(&l, "consequence", SLICE("long bodies are not replayed"));
+    log_end(&l);
+}
+
 /* Moves a full memory block to the file. False: the disk does not take it. */
 static bool spill(struct bodylog *log, size_t i)
 {
-    if (!disk_left(log) || !open_file(log))
+    if (!disk_left(log))
         return false;
-    if (!write_all(log->fd, log->block[i], BLOCK, log->base + (uint64_t)i * BLOCK))
+    if (!open_file(log) ||
+        !write_all(log->fd, log->block[i], BLOCK, log->base + (uint64_t)i * BLOCK)) {
+        tell_of_trouble(log->shared, errno);
         return false;
+    }
     log->disk_held += BLOCK;
     log->shared->disk_used += BLOCK;
     free_block(log, i);

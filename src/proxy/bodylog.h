@@ -25,6 +25,7 @@ struct bodylog_shared {
     uint64_t memory_used, memory_max; /* bytes of blocks, all logs */
     uint64_t disk_used, disk_max;
     const char *dir; /* for replay files */
+    bool told;       /* that it takes none: once a worker */
 };
 
 struct bodylog {

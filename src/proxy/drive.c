@@ -132,6 +132,14 @@ static struct slice caller_label(const struct drive *d)
     return key.n > 4 ? slice_of(key.p + key.n - 4, 4) : SLICE_NONE;
 }
 
+/* A stopping proxy has no room to wait, and cuts waits short: then that is the reason that people
+ * look for. */
+static const char *why_text(const struct drive *d, enum verdict_why why)
+{
+    return d->given_up || (d->px->draining && why == VERDICT_OVERLOAD) ? "shutting_down"
+                                                                       : verdict_why_name(why);
+}
+
 static void record_request(const struct drive *d)
 {
     const struct client *c = d->client;
@@ -145,7 +153,7 @@ static void record_request(const struct drive *d)
         .status = d->status,
         .attempts = d->xch.run.attempts,
         .end = d->end,
-        .why = verdict_why_name(d->why),
+        .why = why_text(d, d->why),
         .took_ns = loop_now_ns(d->px->loop) - d->started_ns,
         .waited_ns = d->xch.run.waited_ns,
         .body_in = c->log.end,
@@ -185,7 +193,7 @@ static void record_attempt(const struct drive *d, const struct xch_event *ev,
     a.class_name = retry_class_name(v->class);
     a.rule = retry_rule_name(v->rule);
     a.decision = decisions[v->what];
-    a.why = verdict_why_name(v->why);
+    a.why = why_text(d, v->why);
     a.wait_ns = v->delay_ns;
     a.quota_before = v->tokens_before;
     a.quota_after = v->tokens_after;
@@ -256,14 +264,26 @@ static void tell_unreplayable(struct drive *d)
     drive_event(d, &(struct xch_event){.kind = XEV_UNREPLAYABLE});
 }
 
+/* What was not waited for does not count. */
+static void cut_wait(struct drive *d)
+{
+    int64_t left_ns = d->parked_until_ns - loop_now_ns(d->px->loop);
+    if (left_ns > 0)
+        d->xch.run.waited_ns -= left_ns;
+}
+
 static void perform(struct drive *d, const struct xch_action *act)
 {
     switch (act->kind) {
     case XACT_ARM:
         park(d, true);
+        /* A wait for a send token is counted as it goes, others when they begin. */
+        d->parked_until_ns =
+            d->xch.state == XST_ADMIT ? 0 : loop_now_ns(d->px->loop) + act->delay_ns;
         loop_timer_arm(&d->timer, act->delay_ns);
         break;
     case XACT_DISARM:
+        cut_wait(d);
         park(d, false);
         loop_timer_disarm(&d->timer);
         break;
@@ -408,6 +428,7 @@ void drive_give_up(struct drive *d)
         reply_write(c->conn, REPLY_SHUTTING_DOWN, d->route.wire, c->req.method_id == HTTP_HEAD,
                     true, d->xid, "");
         d->status = reply_status(REPLY_SHUTTING_DOWN);
+        d->given_up = true;
         drive_client_gone(d, "own_error");
         return;
     }

@@ -35,6 +35,8 @@ struct drive {
     const char *end;      /* how it ended, for the record */
     bool ended_well;      /* the client got a whole answer: its connection may go on */
     enum verdict_why why;
+    bool given_up; /* by the end of a drain: that is why */
+    int64_t parked_until_ns;
 };
 
 /* Takes the route (its budget). The client's request stays the client's. */

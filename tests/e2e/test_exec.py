@@ -114,10 +114,10 @@ def test_quiet_without_options(config, origin):
 def test_signals_reach_the_command(config, tmp_path, sig):
     started = tmp_path / "started"
     script = "trap 'exit 42' TERM INT HUP; : > '%s'; while :; do sleep 0.05; done" % started
-    # A shell cannot trap what was ignored when it started, as SIGINT is in background jobs.
+    # A shell cannot trap what was ignored when it started, as signals are in background jobs and under nohup.
     process = subprocess.Popen([retryd_path(), "exec", "-c", config, "--", "sh", "-c", script],
                                stderr=subprocess.PIPE, env=clean_env(), start_new_session=True,
-                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                               preexec_fn=lambda: signal.signal(sig, signal.SIG_DFL))
     try:
         until(started.exists, "the command runs")
         process.send_signal(sig)

@@ -16,15 +16,20 @@
 #include "io/tls/tlserr.h"
 #include "io/tls/tlsinit.h"
 #include "io/tls/truststore.h"
+#include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #define ROOT_FILE "ca.pem"
 #define CHAIN_FILE "chain.pem"
 #define NAMES_FILE "names"
 #define KEY_FILE "intermediate.key"
+#define USE_FILE "in-use"
 
 #define DAY_S 86400
 #define LIFE_S ((int64_t)396 * DAY_S) /* with the hour before: less than 397 days (H5) */
@@ -45,9 +50,16 @@ struct ca {
     bool ip_literals;
     NAME_CONSTRAINTS *constraints;
     char *root_path, *bundle_path;
+    int use_fd; /* the shared lock of its users, or -1 */
 };
 
-enum found { FOUND, NOTHING, UNFIT, REFUSED };
+enum found {
+    FOUND,
+    AGING, /* good, but near its end */
+    NOTHING,
+    UNFIT,
+    REFUSED,
+};
 
 /* Letters, digits, "-", "_", labels of 1 to 63 bytes: what a certificate can name and no pattern.
  */
@@ -229,7 +241,7 @@ static enum found load(struct ca *ca, const struct statedir *d, time_t now, stru
     }
     if (ca->end - now < RENEW_S) {
         err_set(why, ca->end <= now ? "it had expired" : "it was about to expire");
-        return UNFIT;
+        return ca->end <= now ? UNFIT : AGING;
     }
     return FOUND;
 }
@@ -293,6 +305,20 @@ static bool write_names(const struct ca *ca, const struct statedir *d, struct er
     return ok;
 }
 
+/* Whoever uses the authority holds a shared lock on this file: it is not replaced under a running
+ * retryd, whose clients trust it. */
+static bool hold(struct ca *ca, const struct statedir *d, int how, struct err *err)
+{
+    if (ca->use_fd < 0) {
+        char *path = join(d->path, USE_FILE);
+        ca->use_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+        free(path);
+    }
+    if (ca->use_fd >= 0 && flock(ca->use_fd, how) == 0)
+        return true;
+    return err_set(err, "%s/" USE_FILE ": %s", d->path, strerror(errno));
+}
+
 static bool load_or_create(struct ca *ca, const struct statedir *d, time_t now, struct err *note,
                            struct err *err)
 {
@@ -304,10 +330,20 @@ static bool load_or_create(struct ca *ca, const struct statedir *d, time_t now, 
         return false;
     case NOTHING:
         return create(ca, d, now, err);
+    case AGING:
+        if (!hold(ca, d, LOCK_EX | LOCK_NB, err))
+            return true; /* somebody uses it: it will do until that one stops */
+        break;
     case UNFIT:
         break;
     }
     drop_pair(ca);
+    if (!hold(ca, d, LOCK_EX | LOCK_NB, err))
+        return err_set(err,
+                       "the authority in %s would have to be made anew, since %s, but a running "
+                       "retryd uses it: stop "
+                       "that one, or give this one a state_dir of its own",
+                       d->path, why.text);
     err_set(note, "made a new authority in %s, since %s: let clients trust the new %s/" ROOT_FILE,
             d->path, why.text, d->path);
     return create(ca, d, now, err);
@@ -321,6 +357,7 @@ struct ca *ca_open(const char *dir, const struct slice *names, size_t n_names, b
     tlsinit();
     note->text[0] = '\0';
     struct ca *ca = xcalloc(1, sizeof *ca);
+    ca->use_fd = -1;
     ca->ip_literals = ip_literals;
     ca->root_path = join(dir, ROOT_FILE);
     ca->bundle_path = join(dir, BUNDLE_FILE);
@@ -329,7 +366,8 @@ struct ca *ca_open(const char *dir, const struct slice *names, size_t n_names, b
         ok = err_set(err, "the clock is years behind: no certificates are made before it is set");
     ok = ok && statedir_open(&d, dir, err);
     if (ok) {
-        ok = load_or_create(ca, &d, now, note, err) && write_names(ca, &d, err) &&
+        ok = load_or_create(ca, &d, now, note, err) && hold(ca, &d, LOCK_SH, err) &&
+             write_names(ca, &d, err) &&
              bundle_refresh(&d, truststore_system_file(), ca->root, &bundle_note, err);
         statedir_close(&d);
     }
@@ -347,6 +385,8 @@ void ca_free(struct ca *ca)
     if (ca == NULL)
         return;
     drop_pair(ca);
+    if (ca->use_fd >= 0)
+        close(ca->use_fd);
     NAME_CONSTRAINTS_free(ca->constraints);
     free(ca->names);
     free(ca->name_text);

@@ -15,7 +15,10 @@
 
 struct ca;
 
-/* Opens the authority in dir, or creates it when there is none, or creates it anew when the
+/* An authority that a running retryd uses is never replaced: opening it for other names fails then,
+ * and says so.
+ *
+ * Opens the authority in dir, or creates it when there is none, or creates it anew when the
  * permitted names changed or its end is near (says so in *note, which is then not empty). names:
  * DNS suffixes without leading dot; ip_literals: an intercepted host is an address (then IPs are
  * not excluded). Refuses a key with group or world access or of another owner. NULL with *err. */

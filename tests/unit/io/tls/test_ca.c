@@ -281,6 +281,33 @@ static void expect_refused(struct ca *ca, const char *word)
     ck_assert_ptr_null(strchr(err.text, '\n'));
 }
 
+/* Clients trust the root of a running retryd: another one with other names must not take it away.
+ */
+START_TEST(in_use_is_not_replaced)
+{
+    struct ca *user = must_open(now);
+    X509 *root = X509_dup(ca_root(user));
+    struct slice other[] = {SLICE("example.com")};
+    note = err = (struct err){""};
+    ck_assert_ptr_null(ca_open(fix_path("ca"), other, 1, false, now, &note, &err));
+    ck_assert_msg(strstr(err.text, "a running retryd uses it") != NULL, "%s", err.text);
+    struct ca *second = must_open(now); /* the same names: company is welcome */
+    ck_assert_int_eq(X509_cmp(ca_root(second), root), 0);
+    ca_free(second);
+    /* Near its end it will do, until nobody uses it. */
+    second = must_open(ca_end(user) - 86400);
+    ck_assert_int_eq(X509_cmp(ca_root(second), root), 0);
+    ca_free(second);
+    ca_free(user);
+    second = ca_open(fix_path("ca"), other, 1, false, now, &note, &err);
+    ck_assert_msg(second != NULL, "%s", err.text);
+    ck_assert_int_ne(X509_cmp(ca_root(second), root), 0);
+    ck_assert_str_ne(note.text, "");
+    ca_free(second);
+    X509_free(root);
+}
+END_TEST
+
 START_TEST(clock_off)
 {
     X509 *root = open_for_root();
@@ -528,6 +555,7 @@ static TCase *case_ca(void)
     tcase_add_test(tc, same_names_keep_it);
     tcase_add_loop_test(tc, other_names_renew_it, 0, 3);
     tcase_add_test(tc, near_the_end_renews_it);
+    tcase_add_test(tc, in_use_is_not_replaced);
     tcase_add_test(tc, clock_off);
     tcase_add_loop_test(tc, open_hands, 0, 5);
     tcase_add_test(tc, key_is_a_link);
