@@ -29,7 +29,7 @@ enum {
 static const struct h1_limits head_limits = {
     .head_bytes = HEAD_BYTES, .target_bytes = 1024, .fields = 64};
 static const struct conn_limits limits = {
-    .in_bytes = HEAD_BYTES + 1024, .out_high = 64 * 1024, .out_low = 16 * 1024};
+    .in_bytes = HEAD_BYTES + KIB, .out_high = 64 * KIB, .out_low = 16 * KIB};
 
 struct admin {
     struct loop *loop;
@@ -310,8 +310,12 @@ void admin_drain(struct admin *a)
 
 void admin_free(struct admin *a)
 {
-    while (!list_empty(&a->clients))
-        end(list_entry(a->clients.next, struct client, link), true);
+    struct list *l = a->clients.next;
+    while (l != &a->clients) {
+        struct client *c = list_entry(l, struct client, link);
+        l = l->next;
+        end(c, true);
+    }
     listener_close(a->listener);
     free(a);
 }

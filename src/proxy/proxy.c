@@ -18,7 +18,7 @@ enum { LEAF_CACHE_NAMES = 1024 };
 
 /* Input must take a whole response head (128 KiB); output is paused at 256 KiB. */
 static const struct conn_limits upstream_limits = {
-    .in_bytes = 128 * 1024 + 1024, .out_high = 256 * 1024, .out_low = 64 * 1024};
+    .in_bytes = 129 * KIB, .out_high = 256 * KIB, .out_low = 64 * KIB};
 
 unsigned proxy_count(struct proxy *px, int change)
 {
@@ -99,7 +99,7 @@ static bool adopt_all(struct proxy *px, const struct proxy_parts *parts, struct 
 static bool build(struct proxy *px, const struct proxy_parts *parts, struct err *err)
 {
     const struct config *c = px->config;
-    struct hash_key key;
+    struct hash_key key = {0};
     if (!adopt_all(px, parts, err) || !seed(px, &key, err))
         return false;
     name_via(px);

@@ -49,7 +49,7 @@ static void use(unsigned i, unsigned cost)
 static void setup(void)
 {
     struct err err;
-    strbuf_init(&out, 64 * 1024);
+    strbuf_init(&out, 64 * KIB);
     region = region_open(&(struct region_options){.slots = 256}, &err);
     ck_assert_ptr_nonnull(region);
     table = budgets_new(region, region_seat_claim(region));
