@@ -12,6 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The line of a failure begins with the option that has to do with it. */
+static bool of_option(const char *option, struct err *err)
+{
+    struct err inner = *err;
+    return err_set(err, "%s: %.480s", option, inner.text);
+}
+
 /* The names that the CA may ever vouch for: the suffixes of the AWS partitions and the configured
  * hosts. */
 static bool open_ca(struct setup *s, struct err *err)
@@ -37,7 +44,7 @@ static bool open_ca(struct setup *s, struct err *err)
     free(names);
     if (s->ca != NULL && note.text[0] != '\0')
         log_msg(LOG_LEVEL_WARN, "ca", "%s", note.text);
-    return s->ca != NULL;
+    return s->ca != NULL || of_option("state_dir", err);
 }
 
 static bool open_sockets(struct setup *s, bool service, struct err *err)
@@ -49,7 +56,7 @@ static bool open_sockets(struct setup *s, bool service, struct err *err)
         return false;
     if (s->n_listen == 0 &&
         !listenfds_open(c->listen, c->n_listen, &s->listen_fds, &s->n_listen, err))
-        return false;
+        return of_option("listen", err);
     (void)getsockname(s->listen_fds[0], (struct sockaddr *)&sa, &n);
     addrtext((struct sockaddr *)&sa, s->address);
     return true;
@@ -71,25 +78,36 @@ static bool open_admin(struct setup *s, struct err *err)
     if (adminsock_open(&s->admin, s->admin_path, c->admin_group, err))
         return true;
     if (c->admin_socket != NULL || c->admin_group != NULL)
-        return false;
+        return of_option("admin.socket", err);
     log_msg(LOG_LEVEL_WARN, "no_admin_socket", "%s", err->text);
     return true;
 }
 
 _Static_assert((int)ADDRTEXT_BYTES <= (int)AUTHORITY_TEXT_MAX, "an address fits");
 
+static bool open_log(const struct config *c, struct err *err)
+{
+    bool json = c->log_format == LOG_FORMAT_JSON;
+    return log_open(c->log_file, json, c->log_level, err) || of_option("log.file", err);
+}
+
+static bool open_region(struct setup *s, struct err *err)
+{
+    const struct config *c = s->config;
+    const struct region_options options = {.path = c->budgets_file, .slots = c->budgets_entries};
+    s->region = region_open(&options, err);
+    return s->region != NULL || of_option("budgets.file", err);
+}
+
 bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err)
 {
     *s = (struct setup){.config = config, .admin = {.fd = -1}};
-    if (!log_open(config->log_file, config->log_format == LOG_FORMAT_JSON, config->log_level, err))
+    if (!open_log(config, err))
         return false;
     if (!peerprobe_available())
         log_msg(LOG_LEVEL_WARN, "no_peer_probe",
                 "netlink is not to be had: a client that only closed its end counts as waiting");
-    s->region = region_open(
-        &(struct region_options){.path = config->budgets_file, .slots = config->budgets_entries},
-        err);
-    if (s->region != NULL && open_ca(s, err) && open_sockets(s, service, err) &&
+    if (open_region(s, err) && open_ca(s, err) && open_sockets(s, service, err) &&
         (!service || open_admin(s, err)))
         return true;
     setup_close(s);

@@ -17,7 +17,7 @@ enum { TLS_HANDSHAKE = 0x16, TLS_MAJOR = 0x03 };
 static void refuse(struct client *c, enum reply_kind kind, const char *detail)
 {
     struct log_line l;
-    log_begin(&l, LOG_LEVEL_WARN, "connect_refused");
+    log_begin(&l, LOG_LEVEL_WARN, "connect_denied");
     log_str(&l, "client", slice_str(conn_peer(c->conn)));
     log_str(&l, "target", c->req.target);
     log_str(&l, "reason", slice_str(reply_word(kind)));
