@@ -235,14 +235,14 @@ class Panel:
                         (x, y, anchor, weight, colour, words))
 
     def line(self, values, colour, more='stroke-width="1.8"'):
-        path = "L".join("%.1f %.1f" % (self.x(s), self.y(v)) for s, v in values)
+        path = "L".join("%.0f %.1f" % (self.x(s), self.y(v)) for s, v in values)
         self.out.append('<path d="M%s" fill="none" stroke="%s" %s/>' % (path, colour, more))
 
 
 def round_up(value):
     """To a number that halves well."""
     step = 10 ** (len(str(int(value))) - 1)
-    return next(n * step for n in (1, 2, 4, 6, 8, 10) if n * step >= value)
+    return next(n * step for n in (1, 1.4, 2, 3, 4, 6, 8, 10) if n * step >= value)
 
 
 def middles(series):
@@ -250,8 +250,7 @@ def middles(series):
 
 
 def drawing(runs):
-    """All runs in three panels. The adaptive ones have the first to themselves: on the scale of the others they
-    are flat."""
+    """Both runs. The adaptive one has the first panel to itself: on the scale of the other it is flat."""
     adaptive, standard = runs["adaptive"], runs["standard"]
     load = Panel(0, "Requests/s that reach the origin, adaptive mode (grey: what it serves)", 3 * RATE)
     load.line([(0, RATE), (DOUBLED_AT, RATE), (DOUBLED_AT, 2 * RATE), (SECONDS, 2 * RATE)], "#8c959f",
