@@ -17,7 +17,7 @@
 
 /* Input must take a whole request head; output is paused at 256 KiB (J5). */
 static const struct conn_limits limits = {
-    .in_bytes = 64 * 1024 + 1024, .out_high = 256 * 1024, .out_low = 64 * 1024};
+    .in_bytes = 65 * KIB, .out_high = 256 * KIB, .out_low = 64 * KIB};
 
 static void on_conn(struct conn *conn, enum conn_event ev, void *arg);
 static void read_head(struct client *c);

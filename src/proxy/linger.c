@@ -97,6 +97,10 @@ void linger_start(struct proxy *px, struct conn *conn)
 
 void linger_close_all(struct proxy *px)
 {
-    while (!list_empty(&px->lingers))
-        linger_end(list_entry(px->lingers.next, struct farewell, link));
+    struct list *l = px->lingers.next;
+    while (l != &px->lingers) {
+        struct farewell *f = list_entry(l, struct farewell, link);
+        l = l->next;
+        linger_end(f);
+    }
 }

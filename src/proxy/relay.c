@@ -1,6 +1,7 @@
 /* Response to client. Heads are built in one buffer, bodies pass through piece by piece. */
 #include "proxy/relay.h"
 #include "core/base/fixtext.h"
+#include "core/base/units.h"
 #include "core/http/h1_body.h"
 #include "core/http/h1_write.h"
 
@@ -66,7 +67,7 @@ void relay_end(struct relay *r, const struct header_list *trailers)
     if (r->framing != HTTP_BODY_CHUNKED)
         return;
     struct strbuf end;
-    strbuf_init(&end, 16 * 1024); /* trailers are at most 8 KiB as received */
+    strbuf_init(&end, 16 * KIB); /* trailers are at most 8 KiB as received */
     bool ok = h1_chunk_end(&end, trailers);
     ASSERT(ok);
     conn_write(r->to, strbuf_slice(&end));

@@ -28,7 +28,7 @@ static void sent(struct attempt *at)
     at->sending = false;
     if (c->req.framing == HTTP_BODY_CHUNKED) {
         struct strbuf end;
-        strbuf_init(&end, 16 * 1024); /* trailers are at most 8 KiB as received */
+        strbuf_init(&end, 16 * KIB); /* trailers are at most 8 KiB as received */
         bool ok = h1_chunk_end(&end, &c->log.trailers);
         ASSERT(ok);
         conn_write(at->conn, strbuf_slice(&end));
