@@ -157,10 +157,13 @@ async def closed_loop(origin, port, clients, seconds, doubled_at):
     server = await origin.serve()
     figures = Figures(seconds, clients)
     origin.tokens, origin.filled, origin.figures = origin.burst, time.monotonic(), figures
-    tasks = [asyncio.create_task(ask_on(Client(port), figures, served)) for served in figures.served]
-    await asyncio.sleep(doubled_at)
+    tasks = []
+    for served in figures.served:     # all begin within the first second
+        tasks.append(asyncio.create_task(ask_on(Client(port), figures, served)))
+        await asyncio.sleep(1 / clients)
+    await asyncio.sleep(figures.began + doubled_at - time.monotonic())
     origin.set_rate(2 * origin.rate)
-    await asyncio.sleep(seconds - doubled_at)
+    await asyncio.sleep(figures.began + seconds - time.monotonic())
     for task in tasks:
         task.cancel()
     server.close()

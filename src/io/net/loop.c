@@ -84,9 +84,10 @@ void loop_free(struct loop *l)
         return;
     while (l->deferred.n > 0)
         run_deferred(l);
-    while (!list_empty(&l->signals)) {
-        struct signal_watch *w = list_entry(l->signals.next, struct signal_watch, link);
-        list_remove(&w->link);
+    struct list *link = l->signals.next;
+    while (link != &l->signals) {
+        struct signal_watch *w = list_entry(link, struct signal_watch, link);
+        link = link->next;
         event_free(w->ev);
         free(w);
     }
