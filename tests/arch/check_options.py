@@ -21,7 +21,9 @@ TYPES = {
     "BOOL": "boolean", "DURATION": "duration", "SIZE": "size", "COUNT": "number", "CHOICE": "word",
     "PATH": "path", "LISTEN": "list of addresses", "HOSTS": "list of hosts", "OPEN_HOSTS": "list of hosts",
     "PORTS": "list of ports", "CIDRS": "list of ranges", "RESOLVE": "address", "SERVICE_MODE": "word",
-    "SERVICE_ATTEMPTS": "number", "MODE": "word", "FLAVOUR": "word", "WORDS": "list of words",
+    "SERVICE_ATTEMPTS": "number", "MODE": "word", "FLAVOUR": "word", "WORDS": "list of words", "FILE_MODE": "file mode",
+    "ENDPOINT": "address or unix:/path", "PROXY_URL": "URL", "ADDRESSES": "list of addresses",
+    "NO_PROXY": "list of hosts and ranges", "BUDGET_PARTS": "list of words",
     "KEYS": "list of access key ids", "WORD": "name", "WORKERS": "number or auto", "STATUSES": "list of statuses",
 }
 # The name that "*" stands for, and a line that shows the map in use.
@@ -32,11 +34,30 @@ MAPS = {
 }
 # What AWS SDKs can be told, too: the shipped file leaves it to them.
 SHARED = ("retry.mode", "retry.behaviour", "retry.max_attempts")
-# What conf/retryd.yaml says of rules before it names their options.
-RULES_DOC = ("Settings for some requests: a list of rules, each with what it matches and what it sets. The first rule "
-             "that matches a request counts, alone; what it does not set is as above. Below match, a request must meet "
-             "every line, and one value of each. `retryd check` warns of rules that can never match.")
-RULES_EXAMPLE = """\
+# Lists of records: what conf/retryd.yaml says of them before it names their options, and an example.
+RECORDS = {
+    "LISTENER": ("listeners", "listener", """\
+More places to listen on, each with a policy of its own. One that is no loopback address needs clients or \
+credentials_file.""", """\
+- {name: pod, address: "unix:/run/retryd/proxy.sock", socket_group: app}
+- name: lan
+  address: 10.0.0.5:8443
+  clients: [10.0.0.0/24]
+  credentials_file: /etc/retryd/users
+  tls_certificate: /etc/retryd/proxy.pem
+  tls_key: /etc/retryd/proxy.key
+"""),
+    "ORIGIN": ("origins", "origin", """\
+How some hosts are reached: a list, the first whose hosts match counts.""", """\
+- hosts: ["*.internal.example"]
+  ca_file: /etc/retryd/internal-ca.pem
+  client_certificate: /etc/retryd/client.pem
+  client_key: /etc/retryd/client.key
+"""),
+    "RULE": ("rules", "rule", """\
+Settings for some requests: a list of rules, each with what it matches and what it sets. The first rule \
+that matches a request counts, alone; what it does not set is as above. Below match, a request must meet \
+every line, and one value of each. `retryd check` warns of rules that can never match.""", """\
 - match: {service: dynamodb, operation: [GetItem, Query], region: eu-central-1}
   max_attempts: 8
   base_delay: 20ms
@@ -45,7 +66,9 @@ RULES_EXAMPLE = """\
   profile: generic
   retry_statuses: [500]
   never_retry_codes: [PaymentRequired]
-"""
+"""),
+}
+MACROS = ["OPTION", "LIST", "MAP"] + [name + end for name in RECORDS for end in ("_LIST", "")]
 
 
 class Option:
@@ -55,13 +78,15 @@ class Option:
             self.default, self.allowed, self.doc = args[3:]
         elif macro == "LIST":
             self.default, self.allowed, self.doc = args[3], "", args[4]
-        elif macro == "RULE_LIST":
+        elif macro.endswith("_LIST"):
             self.default, self.allowed, self.doc = "", "", args[3]
         else:
             self.default, self.allowed, self.doc = "", args[3], args[4]
 
-    def in_rule(self):
-        return self.kind in ("RULE", "RULE_LIST")
+    def record(self):
+        """The macro of the record that holds it, or None."""
+        name = self.kind.removesuffix("_LIST")
+        return name if name in RECORDS else None
 
     def yaml_value(self):
         if self.kind == "LIST":
@@ -72,13 +97,13 @@ class Option:
 def read_table(text):
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     options = []
-    for macro, body in re.findall(r"^(OPTION|LIST|MAP|RULE|RULE_LIST)\((.*?)\)$", text, flags=re.S | re.M):
+    for macro, body in re.findall(rf"^({'|'.join(MACROS)})\((.*?)\)$", text, flags=re.S | re.M):
         args = []
         for words in re.findall(r'((?:"(?:[^"\\]|\\.)*"\s*)+|[\w.]+)', body):
             parts = re.findall(r'"((?:[^"\\]|\\.)*)"', words)
             args.append("".join(parts) if words.startswith('"') else words)
         options.append(Option(macro, args))
-    rows = len(re.findall(r"^(?:OPTION|LIST|MAP|RULE|RULE_LIST)\(", text, flags=re.M))
+    rows = len(re.findall(rf"^(?:{'|'.join(MACROS)})\(", text, flags=re.M))
     if rows != len(options) or not options:
         sys.exit(f"{TABLE}: {rows} rows, but {len(options)} could be read")
     return options
@@ -93,14 +118,16 @@ def doc_of(option):
     return f"{option.doc} ({option.allowed})" if option.allowed else option.doc
 
 
-def make_rules(options):
-    """The list of rules with an example and a line for each option, all in comments."""
-    lines = [""] + comment(RULES_DOC, "") + ["#"]
-    lines += [f"#   {line}" for line in RULES_EXAMPLE.splitlines()] + ["#", "# A rule may have:"]
+def make_records(macro, options):
+    """The list of records with an example and a line for each option, all in comments."""
+    path, noun, doc, example = RECORDS[macro]
+    article = "An" if noun[0] in "aeiou" else "A"
+    lines = [""] + comment(doc, "") + ["#"]
+    lines += [f"#   {line}" for line in example.splitlines()] + ["#", f"# {article} {noun} may have:"]
     for option in options:
         text = textwrap.wrap(f"{option.path}: {doc_of(option)}", 94, break_long_words=False, break_on_hyphens=False)
         lines += [f"#   {text[0]}"] + [f"#     {line}" for line in text[1:]]
-    return lines + ["rules: []"]
+    return lines + [f"{path}: []"]
 
 
 def make_conf(options):
@@ -110,10 +137,10 @@ def make_conf(options):
         "# Manual: retryd.yaml(5). `retryd config -c FILE` says what a file comes to.",
     ]
     open_sections = []
-    rules = [option for option in options if option.in_rule()]
     for option in options:
-        if option.in_rule():
-            lines += make_rules(rules) if option is rules[0] else []
+        if option.record():
+            rows = [row for row in options if row.record() == option.record()]
+            lines += make_records(option.record(), rows) if option is rows[0] else []
             open_sections = []
             continue
         *sections, key = option.path.split(".")
@@ -148,13 +175,13 @@ def make_man_list(options):
     lines = [".Bl -tag -width Ds"]
     for option in options:
         path = option.path.replace("*", MAPS[option.path][0]) if option.kind == "MAP" else option.path
-        path = f"rules[].{path}" if option.in_rule() else path
+        path = f"{RECORDS[option.record()][0]}[].{path}" if option.record() else path
         lines.append(f".It Cm {path} : Ar {TYPES[option.type]}")
         for sentence in re.split(r"(?<=\.) (?=[A-Z0-9])", option.doc):
             lines += [roff(line) for line in textwrap.wrap(sentence, 78, break_on_hyphens=False)]
         if option.allowed:
             lines.append(f"Allowed: {roff(option.allowed.replace('|', ', '))}.")
-        if option.kind != "MAP" and not option.in_rule():
+        if option.kind != "MAP" and not option.record():
             default = option.default or ("none" if option.kind == "LIST" else "unset")
             lines.append(f"Default: {roff(default)}.")
     lines.append(".El")

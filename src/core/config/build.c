@@ -159,6 +159,28 @@ static void store_workers(struct build *b, struct slice value, unsigned *to)
         *to = (unsigned)number;
 }
 
+static void store_file_mode(struct build *b, struct slice value, unsigned *to)
+{
+    if (!value_file_mode(value, to))
+        build_complain(b, "%s is not a file mode; give four octal digits, %s",
+                       build_shown(b, value), b->option->allowed);
+}
+
+static void store_endpoint(struct build *b, struct slice value, struct listen_address *to)
+{
+    const char *why;
+    if (!value_endpoint(value, &b->config->arena, to, &why))
+        build_complain(b, "%s: %s; give ADDRESS:PORT or unix:/PATH", build_shown(b, value), why);
+}
+
+static void store_proxy_url(struct build *b, struct slice value, struct proxy_url *to)
+{
+    const char *why;
+    /* What does not parse may hold a password: it is not repeated. */
+    if (!value_proxy_url(value, to, &why))
+        build_complain(b, "%s; give http://HOST:PORT or https://HOST:PORT", why);
+}
+
 /* Empty: back to unset, which all-zero means for the optional types. */
 static void store_empty(struct build *b, void *to)
 {
@@ -169,6 +191,8 @@ static void store_empty(struct build *b, void *to)
         *(char **)to = NULL;
     else if (o->type == OPTION_DURATION)
         *(int64_t *)to = 0;
+    else if (o->type == OPTION_PROXY_URL)
+        *(struct proxy_url *)to = (struct proxy_url){.given = false};
     else
         *(unsigned *)to = 0;
 }
@@ -203,6 +227,15 @@ void build_value(struct build *b, struct slice value)
         return;
     case OPTION_WORKERS:
         store_workers(b, value, to);
+        return;
+    case OPTION_FILE_MODE:
+        store_file_mode(b, value, to);
+        return;
+    case OPTION_ENDPOINT:
+        store_endpoint(b, value, to);
+        return;
+    case OPTION_PROXY_URL:
+        store_proxy_url(b, value, to);
         return;
     case OPTION_DURATION:
         if (build_number(b, value, &number))
@@ -323,6 +356,37 @@ static void add_status(struct build *b, struct slice item)
         build_complain(b, "%s is not the status of a failure; give 300..599", build_shown(b, item));
 }
 
+static void add_address(struct build *b, struct slice item)
+{
+    struct authority a;
+    const char *why = "a port does not belong here";
+    if (value_address(item, &a, &why) && a.port == 0)
+        build_push(b, &a, sizeof a);
+    else
+        build_complain(b, "%s: %s; give an address of this machine", build_shown(b, item), why);
+}
+
+static void add_no_proxy(struct build *b, struct slice item)
+{
+    struct slice entry;
+    const char *why;
+    if (value_no_proxy(item, &b->config->arena, &entry, &why))
+        build_push(b, &entry, sizeof entry);
+    else
+        build_complain(b, "%s: %s; give a name, an address, a range or *", build_shown(b, item),
+                       why);
+}
+
+static void add_budget_part(struct build *b, struct slice item)
+{
+    static const char parts[] = "service|region|access_key|operation|resource|host|peer|listener";
+    int position;
+    if (value_choice(item, SLICE(parts), &position))
+        build_push(b, &(uint16_t){(uint16_t)position}, sizeof(uint16_t));
+    else
+        build_complain(b, "%s is not one of %s", build_shown(b, item), parts);
+}
+
 static void store_item(struct build *b, struct slice item)
 {
     switch (b->option->type) {
@@ -343,6 +407,15 @@ static void store_item(struct build *b, struct slice item)
         return;
     case OPTION_STATUSES:
         add_status(b, item);
+        return;
+    case OPTION_ADDRESSES:
+        add_address(b, item);
+        return;
+    case OPTION_NO_PROXY:
+        add_no_proxy(b, item);
+        return;
+    case OPTION_BUDGET_PARTS:
+        add_budget_part(b, item);
         return;
     default:
         add_host(b, item);

@@ -9,6 +9,7 @@
 enum {
     BUILD_LIST_MAX = 256, /* entries of a list or a map */
     BUILD_SHOWN_MAX = 64, /* bytes of a bad value that a problem repeats */
+    BUILD_RECORD_KINDS = 3,
 };
 
 /* What became of an option so far. */
@@ -24,7 +25,7 @@ struct build {
     const struct setting *setting; /* the one being read, */
     const struct option *option;   /* its option or NULL, */
     void *base;                    /* and whose field that sets: the config's or a rule's */
-    enum setting_rank rules_rank;  /* of the rules so far */
+    enum setting_rank record_rank[BUILD_RECORD_KINDS]; /* of the records so far */
     char shown[BUILD_SHOWN_MAX + 8];
 };
 
@@ -50,12 +51,15 @@ void *build_push(struct build *b, const void *item, size_t bytes);
 /* Where the setting being read comes from, on the config's arena. */
 struct origin build_origin(struct build *b);
 
-/* --- build_rule.c --- */
+/* One setting below a record; or the one that says of the whole list that it is empty: both slices
+ * are empty then. */
+void build_record(struct build *b, const struct option_record *kind, struct slice number,
+                  struct slice rest);
 
-/* One setting below rules[number], or the one that says there are none. */
-void build_rule_setting(struct build *b, struct slice number, struct slice rest);
-void build_rule_none(struct build *b);
-/* What must hold of every rule in the end. */
+/* What must hold in the end: of every listener and origin (build_reach.c), of every rule
+ * (build_rule.c, which asks for the names of the listeners). */
+void build_listeners_end(struct build *b);
+void build_origins_end(struct build *b);
 void build_rule_end(struct build *b);
 
 #endif

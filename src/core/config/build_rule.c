@@ -1,99 +1,6 @@
-/* rules[N]: its settings, and what must hold of a rule as a whole. */
+/* rules[N]: what must hold of a rule as a whole. */
 #include "core/aws/aws.h"
-#include "core/base/num.h"
 #include "core/config/build.h"
-
-/* All rules are of one rank: the first of a higher one replaces those of the lower. */
-static void enter_rank(struct build *b)
-{
-    if (b->setting->rank > b->rules_rank)
-        b->config->n_rules = 0;
-    b->rules_rank = b->setting->rank;
-}
-
-/* The rule of that number, a new one if it is the next; NULL after a complaint. */
-static struct rule *rule_at(struct build *b, struct slice number)
-{
-    struct config *c = b->config;
-    uint64_t n;
-    enter_rank(b);
-    if (!num_u64(number, 9, c->n_rules, &n)) {
-        build_complain(b, "rules are numbered from 0, without gaps");
-        return NULL;
-    }
-    if (n == BUILD_LIST_MAX) {
-        build_complain(b, "more than %d rules", BUILD_LIST_MAX);
-        return NULL;
-    }
-    if (!c->rules) /* all at once: what points into a rule stays right */
-        c->rules = arena_alloc(&c->arena, BUILD_LIST_MAX * sizeof *c->rules);
-    struct rule *r = &c->rules[n];
-    if (n == c->n_rules) {
-        *r = (struct rule){
-            .number = (unsigned)n,
-            .where = build_origin(b),
-            .from = arena_alloc(&c->arena, RULE_ROW_COUNT * sizeof *r->from),
-        };
-        c->n_rules++;
-    }
-    return r;
-}
-
-static void unknown(struct build *b, struct slice rest)
-{
-    struct slice key, value = b->setting->value;
-    if (option_is_rule_section(rest)) {
-        if (value.n && !slice_eq(value, SLICE("{}")))
-            build_complain(b, "is a section; give its options below it");
-        return;
-    }
-    if (option_find_in_rule(slice_of(rest.p, slice_index(rest, '[')), &key)) {
-        build_complain(b, "a list is not allowed here; give one value");
-        return;
-    }
-    const struct option *near = option_nearest_in_rule(rest);
-    if (near)
-        build_complain(b, "unknown option of a rule; did you mean %s?", near->path);
-    else
-        build_complain(b, "unknown option of a rule; retryd.yaml(5) lists all");
-}
-
-void build_rule_setting(struct build *b, struct slice number, struct slice rest)
-{
-    struct slice key, value = b->setting->value;
-    struct rule *r = rule_at(b, number);
-    if (!r)
-        return;
-    if (rest.n == 0) {
-        build_complain(b, "is a rule; give match and settings below it");
-        return;
-    }
-    b->option = option_find_in_rule(rest, &key);
-    if (!b->option) {
-        unknown(b, rest);
-        return;
-    }
-    size_t problems_before = b->problems->n;
-    struct origin from = {NULL};
-    b->base = r;
-    if (b->option->kind == OPTION_KIND_LIST)
-        build_list(b, slice_eq(key, SLICE("0")), key, value);
-    else if (value.n > 0)
-        build_value(b, value);
-    if (b->option->kind == OPTION_KIND_LIST || value.n > 0)
-        from = build_origin(b);
-    if (b->problems->n == problems_before)
-        r->from[b->option - option_rules] = from;
-}
-
-void build_rule_none(struct build *b)
-{
-    struct slice value = b->setting->value;
-    enter_rank(b);
-    if (value.n && !slice_eq(value, SLICE("[]")))
-        build_complain(b, "is a list of rules; give each its match and settings");
-    b->config->n_rules = 0;
-}
 
 /* --- the six lists, as the engine wants them --- */
 
@@ -176,9 +83,24 @@ static void check_generic(struct build *b, const struct rule *r)
     }
 }
 
+static bool is_listener(const struct config *c, struct slice name)
+{
+    for (size_t i = 0; i < c->n_listeners; i++) {
+        if (slice_eq(slice_str(c->listeners[i].name), name))
+            return true;
+    }
+    return false;
+}
+
 static void check_rule(struct build *b, const struct rule *r)
 {
     const struct config *c = b->config;
+    for (size_t i = 0; i < r->n_listeners; i++) {
+        if (!is_listener(c, r->listeners[i]))
+            build_complain_at(b, &r->from[RULE_ROW_listeners],
+                              "rules[%u].match.listener: no listener has the name \"%.*s\"",
+                              r->number, SLICE_FMT(r->listeners[i]));
+    }
     if (rule_has(r, mode) && r->mode == RETRY_MODE_LEGACY && !rule_has(r, flavour) &&
         !c->retry_flavour)
         build_complain_at(b, &r->from[RULE_ROW_mode],

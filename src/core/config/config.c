@@ -49,6 +49,18 @@ bool host_pattern_may_be_aws(const struct host_pattern *p)
     return false;
 }
 
+const struct origin_config *config_origin(const struct config *c, struct slice host)
+{
+    for (size_t i = 0; i < c->n_origins; i++) {
+        const struct origin_config *o = &c->origins[i];
+        for (size_t j = 0; j < o->n_hosts; j++) {
+            if (host_pattern_match(&o->hosts[j], host))
+                return o;
+        }
+    }
+    return NULL;
+}
+
 bool cidr_contains(const struct cidr *c, const unsigned char addr16[16])
 {
     unsigned whole = c->prefix / 8, rest = c->prefix % 8;

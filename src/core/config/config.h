@@ -53,19 +53,25 @@ struct service_retry {
     struct origin max_attempts_from, mode_from;
 };
 
+/* How a record of a list begins: rules[N], listeners[N], origins[N]. */
+#define CONFIG_RECORD                                                                              \
+    unsigned number;                                                                               \
+    struct origin where;                                                                           \
+    struct origin *from; /* by row of its options */
+struct config_record {
+    CONFIG_RECORD
+};
+
 enum rule_profile { RULE_PROFILE_GENERIC };
 
 /* rules[number]. Lists that are empty match every request; of the settings those count that
  * rule_has() says were set. */
 struct rule {
-    unsigned number;
-    struct origin where;
-    struct origin *from; /* by row of the rule's options */
-
-    struct slice *services, *operations, *regions, *methods;
+    CONFIG_RECORD
+    struct slice *services, *operations, *listeners, *regions, *methods;
     struct host_pattern *hosts;
     struct slice *access_keys; /* "*" first: the end of one. Never log */
-    size_t n_services, n_operations, n_regions, n_methods, n_hosts, n_access_keys;
+    size_t n_services, n_operations, n_listeners, n_regions, n_methods, n_hosts, n_access_keys;
 
     enum rule_profile profile;
     bool any_method;
@@ -94,14 +100,89 @@ enum rule_row {
 };
 #define rule_has(rule, field) ((rule)->from[RULE_ROW_##field].name != NULL)
 
-enum log_format { LOG_FORMAT_KV, LOG_FORMAT_JSON };
 enum private_policy { PRIVATE_ALLOW, PRIVATE_DENY };
+
+/* ADDRESS:PORT, or the path of a unix socket. */
+struct listen_address {
+    struct authority at; /* a literal; when path is NULL */
+    char *path;
+};
+
+/* listeners[number]; each address of listen becomes one, too, without restrictions. The defaults
+ * that hang on the place are filled in (security requirements I1-I3). */
+struct listener_config {
+    CONFIG_RECORD
+    char *name; /* never NULL */
+    struct listen_address address;
+    bool local;           /* a loopback address or a unix socket */
+    struct cidr *clients; /* empty: any */
+    size_t n_clients;
+    struct slice *users; /* names or numbers; empty: any */
+    size_t n_users;
+    char *credentials_file; /* NULL: none */
+    bool aws_only;
+    enum private_policy private_addresses;
+    char *tls_certificate, *tls_key; /* both or neither */
+    struct cidr *proxy_protocol;     /* empty: not spoken */
+    size_t n_proxy_protocol;
+    unsigned socket_mode;
+    char *socket_group; /* NULL: ours */
+};
+enum listener_row {
+#define LISTENER(type, path, field, allowed, doc) LISTENER_ROW_##field,
+#define LISTENER_LIST(type, path, field, doc) LISTENER_ROW_##field,
+#include "core/config/options.def"
+    LISTENER_ROW_COUNT
+};
+#define listener_has(l, field) ((l)->from[LISTENER_ROW_##field].name != NULL)
+
+/* origins[number]: how some hosts are reached. */
+enum parent_use { PARENT_USE, PARENT_SKIP };
+struct origin_config {
+    CONFIG_RECORD
+    struct host_pattern *hosts;
+    size_t n_hosts;
+    char *ca_file;                         /* NULL: the general trust */
+    char *client_certificate, *client_key; /* both or neither */
+    enum parent_use parent;                /* counts if origin_has(o, parent) */
+};
+enum origin_row {
+#define ORIGIN(type, path, field, allowed, doc) ORIGIN_ROW_##field,
+#define ORIGIN_LIST(type, path, field, doc) ORIGIN_ROW_##field,
+#include "core/config/options.def"
+    ORIGIN_ROW_COUNT
+};
+#define origin_has(o, field) ((o)->from[ORIGIN_ROW_##field].name != NULL)
+
+/* A proxy by its URL. */
+struct proxy_url {
+    bool given, tls;
+    struct authority at; /* with its port */
+};
+
+/* What an upstream client is made of; the order is that of budgets.key in the manual. */
+enum budget_part {
+    BUDGET_PART_SERVICE,
+    BUDGET_PART_REGION,
+    BUDGET_PART_ACCESS_KEY,
+    BUDGET_PART_OPERATION,
+    BUDGET_PART_RESOURCE,
+    BUDGET_PART_HOST,
+    BUDGET_PART_PEER,
+    BUDGET_PART_LISTENER,
+};
+enum { BUDGET_PARTS = BUDGET_PART_LISTENER + 1 };
+
+enum log_format { LOG_FORMAT_KV, LOG_FORMAT_JSON };
 enum s3_errors { S3_ERRORS_CORE, S3_ERRORS_ALL };
 
 struct config {
     /* listen: loopback addresses only; port 0: the kernel picks */
     struct authority *listen;
     size_t n_listen;
+    /* One for each of listen, in that order, then those of the record list. */
+    struct listener_config *listeners;
+    size_t n_listeners;
 
     char *state_dir; /* CA and bundle; default below */
 
@@ -113,6 +194,7 @@ struct config {
     size_t n_bypass_hosts;
 
     /* destinations */
+    bool aws_only;
     uint16_t *connect_ports; /* CONNECT: exactly these; 443 unless set */
     size_t n_connect_ports;
     uint16_t *http_ports; /* absolute-form: exactly these; 80 and 443 unless set */
@@ -127,18 +209,31 @@ struct config {
     char *upstream_ca_file; /* extra PEM bundle, or NULL */
     bool upstream_system_trust;
 
+    /* ways out */
+    struct authority *source_addresses; /* literals, at most one of a family */
+    size_t n_source_addresses;
+    struct origin_config *origins; /* the first that matches counts */
+    size_t n_origins;
+    struct proxy_url parent;
+    char *parent_credentials_file, *parent_ca_file; /* NULL: none */
+    struct slice *no_proxy;                         /* lower case */
+    size_t n_no_proxy;
+
     /* timeouts */
     int64_t connect_timeout_ns, tls_timeout_ns, response_timeout_ns, read_timeout_ns;
     int64_t client_head_timeout_ns, client_idle_timeout_ns, client_body_timeout_ns;
     int64_t client_write_timeout_ns;
-    int64_t tunnel_idle_ns, pool_idle_ns, dns_timeout_ns, drain_timeout_ns;
+    int64_t tunnel_idle_ns, tunnel_life_ns, pool_idle_ns, dns_timeout_ns, drain_timeout_ns;
 
     /* limits */
     uint64_t replay_memory_bytes; /* per request */
     uint64_t replay_disk_bytes;   /* per request, beyond memory */
     uint64_t replay_memory_total_bytes, replay_disk_total_bytes;
     char *replay_dir; /* where unlinked replay files go; NULL: TMPDIR or /tmp */
-    unsigned max_clients, max_parked, pool_per_origin, pool_total;
+    unsigned max_clients, max_clients_per_peer, max_handshakes, max_parked;
+    unsigned pool_per_origin, pool_total, upstream_per_origin, upstream_waiters;
+    uint64_t min_rate_bytes;     /* a second; 0: no bound */
+    uint64_t request_body_bytes; /* 0: no bound */
     struct hold_limits hold;
 
     /* retry */
@@ -167,6 +262,8 @@ struct config {
     unsigned workers;   /* 0: one for each CPU */
     char *budgets_file; /* NULL: anonymous memory */
     unsigned budgets_entries;
+    uint16_t *budget_parts; /* enum budget_part */
+    size_t n_budget_parts;
     char *admin_socket; /* NULL: admin.sock in state_dir */
     char *admin_group;  /* NULL: none */
 
@@ -195,6 +292,7 @@ struct request_facts {
     struct slice method_text;
     bool idempotency_key;  /* it has an Idempotency-Key */
     bool intercept_listed; /* the host is one of intercept.hosts */
+    struct slice listener; /* its name; empty: not known */
 };
 
 /* What the configuration comes to for one request. */
@@ -213,6 +311,9 @@ struct effective {
 /* Of each number the first that is set counts: in the first rule that matches, in retry.services,
  * in retry, else the default of the service. Allocates nothing. */
 void config_effective(const struct config *c, const struct request_facts *f, struct effective *out);
+
+/* How a host is reached; NULL: as every other. */
+const struct origin_config *config_origin(const struct config *c, struct slice host);
 
 /* The same under a given rule, or NULL for none. */
 void config_effective_under(const struct config *c, const struct request_facts *f,

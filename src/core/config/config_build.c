@@ -117,12 +117,9 @@ static void apply(struct build *b, const struct setting *s)
     b->setting = s;
     b->base = b->config;
     b->option = NULL;
-    if (option_in_rule(s->path, &key, &rest)) {
-        build_rule_setting(b, key, rest);
-        return;
-    }
-    if (slice_eq(s->path, SLICE("rules"))) {
-        build_rule_none(b);
+    const struct option_record *kind = option_record_of(s->path, &key, &rest);
+    if (kind) {
+        build_record(b, kind, key, rest);
         return;
     }
     b->option = option_find(s->path, &key);
@@ -235,11 +232,37 @@ static void check_entries(struct build *b)
         build_complain(b, "%u is not a power of two", n);
 }
 
+/* One address of each family at most. */
+static void check_sources(struct build *b)
+{
+    const struct config *c = b->config;
+    point_at(b, "upstream.source_addresses");
+    for (size_t i = 1; i < c->n_source_addresses; i++) {
+        if (i > 1 || c->source_addresses[0].kind == c->source_addresses[1].kind)
+            build_complain(b, "has two addresses of one family; give one IPv4, one IPv6, or both");
+    }
+}
+
+static void check_parent(struct build *b)
+{
+    const struct config *c = b->config;
+    if (point_at(b, "parent.url")->bad || c->parent.given)
+        return;
+    if (c->parent_credentials_file && point_at(b, "parent.credentials_file"))
+        build_complain(b, "there is no parent.url");
+    if (c->n_no_proxy && point_at(b, "parent.no_proxy"))
+        build_complain(b, "there is no parent.url");
+}
+
 static void check_together(struct build *b)
 {
     const struct progress *listen = point_at(b, "listen");
-    if (b->config->n_listen == 0 && !listen->bad)
-        build_complain(b, "no address to listen on; give at least one");
+    if (b->config->n_listen + b->config->n_listeners == 0 && !listen->bad)
+        build_complain(b, "no address to listen on; give at least one, here or in listeners");
+    check_sources(b);
+    check_parent(b);
+    build_listeners_end(b);
+    build_origins_end(b);
     check_sums(b);
     check_bypass(b);
     check_flavour(b);
@@ -283,6 +306,7 @@ struct config *config_build(const struct settings *s, const char *default_state_
     arena_init(&b.config->arena);
     settings_init(&defaults);
     add_defaults(&defaults);
+    ASSERT(option_records_n == BUILD_RECORD_KINDS);
     apply_all(&b, &defaults);
     apply_all(&b, s);
     if (!b.config->state_dir && default_state_dir)

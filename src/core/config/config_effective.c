@@ -42,6 +42,7 @@ static bool matches(const struct rule *r, const struct request_facts *f)
     return !(rule_has(r, profile) && t->is_aws) &&
            in_words(r->services, r->n_services, t->service_name) &&
            in_words(r->operations, r->n_operations, t->operation) &&
+           in_words(r->listeners, r->n_listeners, f->listener) &&
            in_words(r->regions, r->n_regions, t->region) &&
            in_words(r->methods, r->n_methods, f->method_text) && in_keys(r, t->access_key) &&
            in_hosts(r, f->host);

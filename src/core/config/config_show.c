@@ -107,8 +107,8 @@ static void show_map(struct show *sh, const struct option *o)
     }
 }
 
-/* Rules are of one rank; "rules: []" of that rank or a higher one takes them away. */
-static void show_rules(struct show *sh)
+/* Records of a kind are of one rank; "rules: []" of that rank or a higher one takes them away. */
+static void show_records(struct show *sh, const struct option_record *kind)
 {
     const struct settings *all = sh->settings;
     const struct setting *none = NULL;
@@ -116,18 +116,17 @@ static void show_rules(struct show *sh)
     int rank = SETTING_DEFAULT;
     bool any = false;
     for (size_t i = 0; i < all->n; i++) {
-        bool empty = slice_eq(all->v[i].path, SLICE("rules"));
-        bool counts = empty || option_in_rule(all->v[i].path, &number, &rest);
-        if (!counts || (int)all->v[i].rank < rank)
+        if (option_record_of(all->v[i].path, &number, &rest) != kind || (int)all->v[i].rank < rank)
             continue;
-        none = empty ? &all->v[i] : NULL;
+        none = number.n == 0 ? &all->v[i] : NULL;
         rank = (int)all->v[i].rank;
     }
     for (size_t i = 0; i < all->n; i++) {
         const struct setting *s = &all->v[i];
-        if ((int)s->rank != rank || !option_in_rule(s->path, &number, &rest) || overridden(all, i))
+        if ((int)s->rank != rank || option_record_of(s->path, &number, &rest) != kind ||
+            number.n == 0 || overridden(all, i))
             continue;
-        const struct option *o = option_find_in_rule(rest, &key);
+        const struct option *o = option_find_in(kind, rest, &key);
         bool hidden = o && o->type == OPTION_KEYS;
         strbuf_printf(&sh->line, "%.*s: %.*s", SLICE_FMT(s->path),
                       SLICE_FMT(hidden       ? SLICE("(not shown)")
@@ -137,7 +136,7 @@ static void show_rules(struct show *sh)
         any = true;
     }
     if (!any) {
-        strbuf_printf(&sh->line, "rules: []");
+        strbuf_printf(&sh->line, "%s: []", kind->path);
         put_origin(sh, none);
     }
 }
@@ -153,8 +152,10 @@ void config_show(const struct settings *s, void (*line)(void *arg, const char *t
             show_list(&sh, o);
         else
             show_map(&sh, o);
-        if (strncmp(o->path, "retry.", 6) == 0 && strncmp(o[1].path, "retry.", 6) != 0)
-            show_rules(&sh);
+        for (size_t i = 0; i < option_records_n; i++) {
+            if (strcmp(option_records[i].after, o->path) == 0)
+                show_records(&sh, &option_records[i]);
+        }
     }
     strbuf_fini(&sh.line);
 }

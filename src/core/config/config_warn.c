@@ -85,6 +85,8 @@ static bool rule_covers(const struct rule *wide, const struct rule *narrow)
            words_cover(wide->services, wide->n_services, narrow->services, narrow->n_services) &&
            words_cover(wide->operations, wide->n_operations, narrow->operations,
                        narrow->n_operations) &&
+           words_cover(wide->listeners, wide->n_listeners, narrow->listeners,
+                       narrow->n_listeners) &&
            words_cover(wide->regions, wide->n_regions, narrow->regions, narrow->n_regions) &&
            words_cover(wide->methods, wide->n_methods, narrow->methods, narrow->n_methods) &&
            keys_cover(wide, narrow) && hosts_cover(wide, narrow);

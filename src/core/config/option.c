@@ -29,6 +29,12 @@
 #define IS_WORDS(f) _Generic((f), struct slice * : 1, default : 0)
 #define IS_KEYS(f) IS_WORDS(f)
 #define IS_STATUSES(f) IS_PORTS(f)
+#define IS_FILE_MODE(f) IS_COUNT(f)
+#define IS_ENDPOINT(f) _Generic((f), struct listen_address : 1, default : 0)
+#define IS_PROXY_URL(f) _Generic((f), struct proxy_url : 1, default : 0)
+#define IS_ADDRESSES(f) IS_LISTEN(f)
+#define IS_NO_PROXY(f) IS_WORDS(f)
+#define IS_BUDGET_PARTS(f) IS_PORTS(f)
 
 #define FIELD(type, field) (((struct type *)0)->field)
 #define OPTION(type, path, field, def, allowed, doc)                                               \
@@ -37,6 +43,14 @@
 #define MAP(type, path, field, allowed, doc) _Static_assert(IS_##type(FIELD(config, field)), path);
 #define RULE(type, path, field, allowed, doc) _Static_assert(IS_##type(FIELD(rule, field)), path);
 #define RULE_LIST(type, path, field, doc) _Static_assert(IS_##type(FIELD(rule, field)), path);
+#define LISTENER(type, path, field, allowed, doc)                                                  \
+    _Static_assert(IS_##type(FIELD(listener_config, field)), path);
+#define LISTENER_LIST(type, path, field, doc)                                                      \
+    _Static_assert(IS_##type(FIELD(listener_config, field)), path);
+#define ORIGIN(type, path, field, allowed, doc)                                                    \
+    _Static_assert(IS_##type(FIELD(origin_config, field)), path);
+#define ORIGIN_LIST(type, path, field, doc)                                                        \
+    _Static_assert(IS_##type(FIELD(origin_config, field)), path);
 #include "core/config/options.def"
 
 #define AT(type, field) offsetof(struct type, field)
@@ -52,13 +66,49 @@ const struct option option_table[] = {
 };
 const size_t option_table_n = ARRAY_LEN(option_table);
 
-#define RULE(type, path, field, allowed, doc)                                                      \
-    {path, OPTION_##type, OPTION_KIND_VALUE, AT(rule, field), 0, "", allowed, doc},
-#define RULE_LIST(type, path, field, doc)                                                          \
-    {path, OPTION_##type, OPTION_KIND_LIST, AT(rule, field), AT(rule, n_##field), "", "", doc},
-const struct option option_rules[] = {
+#define ROW(record, type, path, field, allowed, doc)                                               \
+    {path, OPTION_##type, OPTION_KIND_VALUE, AT(record, field), 0, "", allowed, doc},
+#define ROW_LIST(record, type, path, field, doc)                                                   \
+    {path, OPTION_##type, OPTION_KIND_LIST, AT(record, field), AT(record, n_##field), "", "", doc},
+static const struct option rule_rows[] = {
+#define RULE(type, path, field, allowed, doc) ROW(rule, type, path, field, allowed, doc)
+#define RULE_LIST(type, path, field, doc) ROW_LIST(rule, type, path, field, doc)
 #include "core/config/options.def"
 };
+static const struct option listener_rows[] = {
+#define LISTENER(type, path, field, allowed, doc)                                                  \
+    ROW(listener_config, type, path, field, allowed, doc)
+#define LISTENER_LIST(type, path, field, doc) ROW_LIST(listener_config, type, path, field, doc)
+#include "core/config/options.def"
+};
+static const struct option origin_rows[] = {
+#define ORIGIN(type, path, field, allowed, doc) ROW(origin_config, type, path, field, allowed, doc)
+#define ORIGIN_LIST(type, path, field, doc) ROW_LIST(origin_config, type, path, field, doc)
+#include "core/config/options.def"
+};
+
+/* Every kind of record begins alike. */
+#define BEGINS_AS_RECORD(type)                                                                     \
+    _Static_assert(AT(type, number) == AT(config_record, number) &&                                \
+                       AT(type, where) == AT(config_record, where) &&                              \
+                       AT(type, from) == AT(config_record, from),                                  \
+                   #type)
+BEGINS_AS_RECORD(rule);
+BEGINS_AS_RECORD(listener_config);
+BEGINS_AS_RECORD(origin_config);
+
+#define RECORD(path, noun, after, rows, type, field)                                               \
+    {                                                                                              \
+        path, noun, after, rows, ARRAY_LEN(rows), AT(config, field), AT(config, n_##field),        \
+            sizeof(struct type)                                                                    \
+    }
+const struct option_record option_records[] = {
+    RECORD("listeners", "a listener", "listen", listener_rows, listener_config, listeners),
+    RECORD("origins", "an origin", "upstream.source_addresses", origin_rows, origin_config,
+           origins),
+    RECORD("rules", "a rule", "retry.services.*.max_attempts", rule_rows, rule, rules),
+};
+const size_t option_records_n = ARRAY_LEN(option_records);
 
 /* Which rows a search goes through. */
 struct rows {
@@ -70,9 +120,9 @@ static struct rows of_table(void)
     return (struct rows){option_table, option_table + ARRAY_LEN(option_table)};
 }
 
-static struct rows of_rules(void)
+static struct rows of_record(const struct option_record *r)
 {
-    return (struct rows){option_rules, option_rules + ARRAY_LEN(option_rules)};
+    return (struct rows){r->rows, r->rows + r->n_rows};
 }
 
 /* path against a pattern with at most one "*", which stands for one or more bytes. */
@@ -126,25 +176,37 @@ const struct option *option_find(struct slice path, struct slice *key)
     return find(of_table(), path, key);
 }
 
-const struct option *option_find_in_rule(struct slice rest, struct slice *key)
+const struct option *option_find_in(const struct option_record *r, struct slice rest,
+                                    struct slice *key)
 {
-    return find(of_rules(), rest, key);
+    return find(of_record(r), rest, key);
 }
 
-bool option_in_rule(struct slice path, struct slice *number, struct slice *rest)
+static const struct option_record *record_named(struct slice name)
+{
+    for (size_t i = 0; i < option_records_n; i++) {
+        if (slice_eq(slice_str(option_records[i].path), name))
+            return &option_records[i];
+    }
+    return NULL;
+}
+
+const struct option_record *option_record_of(struct slice path, struct slice *number,
+                                             struct slice *rest)
 {
     struct slice list;
     size_t close = slice_index(path, ']');
     *number = *rest = SLICE_NONE;
-    if (!split_index(slice_of(path.p, close < path.n ? close + 1 : close), &list, number) ||
-        !slice_eq(list, SLICE("rules")))
-        return false;
-    if (close + 1 == path.n)
-        return true;
-    if (path.p[close + 1] != '.' || close + 2 == path.n)
-        return false;
-    *rest = slice_of(path.p + close + 2, path.n - close - 2);
-    return true;
+    if (close == path.n)
+        return record_named(path);
+    if (!split_index(slice_of(path.p, close + 1), &list, number))
+        return NULL;
+    if (close + 1 < path.n) {
+        if (path.p[close + 1] != '.' || close + 2 == path.n)
+            return NULL;
+        *rest = slice_of(path.p + close + 2, path.n - close - 2);
+    }
+    return record_named(list);
 }
 
 /* The next longer section of an option's path: "retry", "retry.services", "retry.services.*". */
@@ -175,9 +237,9 @@ bool option_is_section(struct slice path)
     return is_section(of_table(), path);
 }
 
-bool option_is_rule_section(struct slice rest)
+bool option_is_section_in(const struct option_record *r, struct slice rest)
 {
-    return is_section(of_rules(), rest);
+    return is_section(of_record(r), rest);
 }
 
 bool option_has_free_keys(struct slice section)
@@ -253,9 +315,9 @@ const struct option *option_nearest(struct slice path)
     return nearest(of_table(), path);
 }
 
-const struct option *option_nearest_in_rule(struct slice rest)
+const struct option *option_nearest_in(const struct option_record *r, struct slice rest)
 {
-    return nearest(of_rules(), rest);
+    return nearest(of_record(r), rest);
 }
 
 void option_variable(const struct option *o, char out[OPTION_VARIABLE_MAX])

@@ -15,8 +15,11 @@ enum option_type {
     OPTION_MODE,    /* enum retry_mode */
     OPTION_FLAVOUR, /* of legacy mode */
     OPTION_PATH,
-    OPTION_WORD,    /* a name of the system's */
-    OPTION_WORKERS, /* a count; 0 stands for auto */
+    OPTION_WORD,      /* a name of the system's */
+    OPTION_WORKERS,   /* a count; 0 stands for auto */
+    OPTION_FILE_MODE, /* octal */
+    OPTION_ENDPOINT,  /* ADDRESS:PORT or unix:/PATH */
+    OPTION_PROXY_URL,
     /* lists */
     OPTION_LISTEN,
     OPTION_HOSTS,
@@ -26,6 +29,9 @@ enum option_type {
     OPTION_WORDS,
     OPTION_KEYS, /* access key ids: a value is not repeated anywhere */
     OPTION_STATUSES,
+    OPTION_ADDRESSES,
+    OPTION_NO_PROXY,
+    OPTION_BUDGET_PARTS,
     /* maps */
     OPTION_RESOLVE,
     OPTION_SERVICE_MODE,
@@ -46,20 +52,31 @@ struct option {
 
 extern const struct option option_table[];
 extern const size_t option_table_n;
-/* What a rule may hold, by enum rule_row; paths are relative to the rule. */
-extern const struct option option_rules[];
+/* A list of records of the user's: rules[N], listeners[N], origins[N]. */
+struct option_record {
+    const char *path, *noun;
+    const char *after;         /* the option that it follows where all are shown */
+    const struct option *rows; /* by enum rule_row and so on; paths are relative to the record */
+    size_t n_rows;
+    size_t offset, n_offset; /* of the array in struct config */
+    size_t bytes;            /* of one, which begins as struct config_record does */
+};
+extern const struct option_record option_records[];
+extern const size_t option_records_n;
 
 /* The option of a path, or NULL. *key gets the user's name in a map, the index in a list
  * ("listen[2]" gives "2"), else the empty slice. */
 const struct option *option_find(struct slice path, struct slice *key);
 
-/* "rules[3].match.host[0]" -> "3", "match.host[0]"; the rest of "rules[3]" is empty. False for any
- * other path. */
-bool option_in_rule(struct slice path, struct slice *number, struct slice *rest);
+/* "rules[3].match.host[0]" -> "3", "match.host[0]"; the rest of "rules[3]" is empty; of "rules"
+ * both are. NULL for any other path. */
+const struct option_record *option_record_of(struct slice path, struct slice *number,
+                                             struct slice *rest);
 /* The row of such a rest, or NULL; *key as above. */
-const struct option *option_find_in_rule(struct slice rest, struct slice *key);
-bool option_is_rule_section(struct slice rest); /* "match", "quota" */
-const struct option *option_nearest_in_rule(struct slice rest);
+const struct option *option_find_in(const struct option_record *r, struct slice rest,
+                                    struct slice *key);
+bool option_is_section_in(const struct option_record *r, struct slice rest); /* "match", "quota" */
+const struct option *option_nearest_in(const struct option_record *r, struct slice rest);
 
 /* True for "timeouts", "retry.services", "retry.services.NAME": options live below it. */
 bool option_is_section(struct slice path);

@@ -140,6 +140,22 @@ bool value_status(struct slice s, uint16_t *status)
     return true;
 }
 
+bool value_file_mode(struct slice s, unsigned *mode)
+{
+    unsigned v = 0;
+    if (s.n != 4 || s.p[0] != '0')
+        return false;
+    for (size_t i = 1; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '7')
+            return false;
+        v = v * 8 + (unsigned)(s.p[i] - '0');
+    }
+    if (v < 0600)
+        return false;
+    *mode = v;
+    return true;
+}
+
 bool value_path(struct slice s)
 {
     enum { LONGEST = 4095 };
@@ -213,7 +229,7 @@ bool value_address(struct slice s, struct authority *out, const char **why)
     return true;
 }
 
-static bool is_loopback(const struct authority *a)
+bool value_is_loopback(const struct authority *a)
 {
     static const unsigned char one[16] = {[15] = 1};
     if (a->kind == AUTHORITY_IPV4)
@@ -221,7 +237,8 @@ static bool is_loopback(const struct authority *a)
     return memcmp(a->addr, one, sizeof one) == 0;
 }
 
-bool value_listen(struct slice s, struct authority *out, const char **why)
+/* ADDRESS:PORT; 0 is a port here. */
+static bool address_and_port(struct slice s, struct authority *out, const char **why)
 {
     struct slice host, digits;
     struct authority a;
@@ -236,12 +253,67 @@ bool value_listen(struct slice s, struct authority *out, const char **why)
     }
     if (!parse_address(host, &a, why))
         return false;
-    if (!is_loopback(&a)) {
-        *why = "not a loopback address; others are not supported in this version";
-        return false;
-    }
     a.port = port;
     *out = a;
+    return true;
+}
+
+bool value_listen(struct slice s, struct authority *out, const char **why)
+{
+    struct authority a;
+    if (!address_and_port(s, &a, why))
+        return false;
+    if (!value_is_loopback(&a)) {
+        *why = "not a loopback address; listeners may have others";
+        return false;
+    }
+    *out = a;
+    return true;
+}
+
+bool value_endpoint(struct slice s, struct arena *a, struct listen_address *out, const char **why)
+{
+    enum { SUN_PATH_MAX = 107 }; /* unix(7) */
+    struct slice path = slice_of(s.p + 5, s.n - 5);
+    struct authority at;
+    if (!slice_starts(s, SLICE("unix:"))) {
+        if (!address_and_port(s, &at, why))
+            return false;
+        *out = (struct listen_address){.at = at};
+        return true;
+    }
+    if (!value_path(path) || path.n > SUN_PATH_MAX) {
+        *why = "not an absolute path of at most 107 bytes";
+        return false;
+    }
+    *out = (struct listen_address){.path = arena_strdup(a, path)};
+    return true;
+}
+
+bool value_proxy_url(struct slice s, struct proxy_url *out, const char **why)
+{
+    struct proxy_url url = {.given = true, .tls = slice_starts(s, SLICE("https://"))};
+    struct slice scheme = url.tls ? SLICE("https://") : SLICE("http://"), host, digits;
+    if (!slice_starts(s, scheme)) {
+        *why = "is not a URL of a proxy";
+        return false;
+    }
+    s = slice_of(s.p + scheme.n, s.n - scheme.n);
+    if (s.n > 0 && s.p[s.n - 1] == '/')
+        s.n--;
+    uint16_t port;
+    if (slice_index(s, '@') < s.n) {
+        *why = "has a user in it; that belongs into parent.credentials_file";
+        return false;
+    }
+    if (!split_port(s, &host, &digits) || !value_port(digits, &port)) {
+        *why = "has no port";
+        return false;
+    }
+    if (!parse_host(host, &url.at, why))
+        return false;
+    url.at.port = port;
+    *out = url;
     return true;
 }
 
@@ -329,5 +401,25 @@ bool value_host(struct slice s, struct arena *a, struct host_pattern *out, uint1
     *out = (struct host_pattern){arena_strdup(a, slice_str(name.host)), suffix};
     if (port)
         *port = found;
+    return true;
+}
+
+bool value_no_proxy(struct slice s, struct arena *a, struct slice *out, const char **why)
+{
+    struct host_pattern pattern;
+    struct cidr range;
+    uint16_t port;
+    if (s.n == 0) {
+        *why = "is empty";
+        return false;
+    }
+    bool good = slice_eq(s, SLICE("*")) || value_cidr(s, &range, why) ||
+                value_host(s, a, &pattern, &port, why);
+    if (!good)
+        return false;
+    char *text = arena_strdup(a, s);
+    for (char *c = text; *c; c++)
+        *c = ascii_lower(*c);
+    *out = slice_of(text, s.n);
     return true;
 }

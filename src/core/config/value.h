@@ -25,12 +25,22 @@ bool value_word(struct slice s);
 bool value_key(struct slice s);
 bool value_status(struct slice s, uint16_t *status); /* of a failure: 300..599 */
 
+bool value_file_mode(struct slice s, unsigned *mode); /* four octal digits, 0600..0777 */
+
 /* The rest say why not, in static text. */
 
 /* ADDRESS, ADDRESS/PREFIX; IPv6 with or without brackets. No bits beyond the prefix. */
 bool value_cidr(struct slice s, struct cidr *out, const char **why);
 /* A loopback address with a port; 0 is a port here. */
 bool value_listen(struct slice s, struct authority *out, const char **why);
+bool value_is_loopback(const struct authority *a);
+/* ADDRESS:PORT, 0 being a port, or unix:/PATH, which fits a sockaddr_un. */
+bool value_endpoint(struct slice s, struct arena *a, struct listen_address *out, const char **why);
+/* http://HOST:PORT or https://HOST:PORT, a "/" behind it allowed. */
+bool value_proxy_url(struct slice s, struct proxy_url *out, const char **why);
+/* An entry of NO_PROXY: *, NAME, .NAME, ADDRESS or ADDRESS/PREFIX, and perhaps a port; lower-cased
+ * onto the arena. */
+bool value_no_proxy(struct slice s, struct arena *a, struct slice *out, const char **why);
 /* An address, its port optional: 0 then. */
 bool value_address(struct slice s, struct authority *out, const char **why);
 /* NAME, *.SUFFIX or .SUFFIX, lower-cased onto the arena; port NULL: none may follow, else 0 for

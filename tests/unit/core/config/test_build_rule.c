@@ -91,11 +91,11 @@ END_TEST
 static const struct {
     const char *lines, *problem;
 } bad[] = {
-    {"rules=x", "f.yaml:1: rules: is a list of rules; give each its match and settings"},
+    {"rules=x", "f.yaml:1: rules: is a list of rules; give each its settings below it"},
     {"rules.x=1", "f.yaml:1: rules.x: unknown option; retryd.yaml(5) lists all"},
-    {"rules[0]=x", "f.yaml:1: rules[0]: is a rule; give match and settings below it"},
-    {"rules[0]={}", "f.yaml:1: rules[0]: is a rule; give match and settings below it"},
-    {"rules[0]=", "f.yaml:1: rules[0]: is a rule; give match and settings below it"},
+    {"rules[0]=x", "f.yaml:1: rules[0]: is a rule; give its settings below it"},
+    {"rules[0]={}", "f.yaml:1: rules[0]: is a rule; give its settings below it"},
+    {"rules[0]=", "f.yaml:1: rules[0]: is a rule; give its settings below it"},
     {"rules[1].mode=off", "f.yaml:1: rules[1].mode: rules are numbered from 0, without gaps"},
     {"rules[x].mode=off", "f.yaml:1: rules[x].mode: unknown option; did you mean retry.mode?"},
     {"rules[0].match=x", "f.yaml:1: rules[0].match: is a section; give its options below it"},
@@ -131,6 +131,8 @@ static const struct {
     {"rules[0].match.access_key_id=*ABC",
      "f.yaml:1: rules[0].match.access_key_id: is not an access key id; give letters and digits, "
      "or \"*\" and at least the last four of them"},
+    {"rules[0].match.listener=lan",
+     "f.yaml:1: rules[0].match.listener: no listener has the name \"lan\""},
     {"rules[0].retry_statuses=200",
      "f.yaml:1: rules[0].retry_statuses: \"200\" is not the status of a failure; give 300..599"},
     {"rules[0].replay_memory=512MiB",

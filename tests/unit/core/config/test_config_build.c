@@ -281,10 +281,10 @@ static const struct {
      "f.yaml:1: log.file: \"x.log\" is not an absolute path; give one that starts with /"},
     {"log.file=[]",
      "f.yaml:1: log.file: \"[]\" is not an absolute path; give one that starts with /"},
-    {"listen[0]=0.0.0.0:80",
-     "f.yaml:1: listen[0]: \"0.0.0.0:80\": not a loopback address; others are not "
-     "supported in this version; give 127.0.0.1:PORT or [::1]:PORT"},
-    {"listen=[]", "f.yaml:1: listen: no address to listen on; give at least one"},
+    {"listen[0]=0.0.0.0:80", "f.yaml:1: listen[0]: \"0.0.0.0:80\": not a loopback address; "
+                             "listeners may have others; give 127.0.0.1:PORT or [::1]:PORT"},
+    {"listen=[]",
+     "f.yaml:1: listen: no address to listen on; give at least one, here or in listeners"},
     {"listen=127.0.0.1:1,127.0.0.1:1", "f.yaml:1: listen: \"127.0.0.1:1\" is listed twice"},
     {"connect_ports[0]=0", "f.yaml:1: connect_ports[0]: \"0\" is not a port; give 1..65535"},
     {"http_ports=80,", "f.yaml:1: http_ports: \"\" is not a port; give 1..65535"},

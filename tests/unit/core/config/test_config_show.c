@@ -51,7 +51,7 @@ START_TEST(defaults)
     for (size_t i = 0; i < option_table_n; i++)
         maps += option_table[i].kind == OPTION_KIND_MAP;
     show("", "", "");
-    ck_assert_uint_eq(lines_shown, option_table_n - maps + 1); /* and the rules */
+    ck_assert_uint_eq(lines_shown, option_table_n - maps + option_records_n);
     ck_assert(shows("\nrules: []  # default\nlog.format"));
     ck_assert(shows("listen: [127.0.0.1:8199]  # default\n"));
     ck_assert(shows("\nlog.format: json  # --set\n"));

@@ -77,23 +77,33 @@ START_TEST(in_rules)
         {"rules[3].match", "3", "match"},
     };
     static const char *const bad[] = {
-        "rules",     "rules[]",      "rules[x].mode",       "rules[0]mode",
+        "rule",      "rules[]",      "rules[x].mode",       "rules[0]mode",
         "rules[0].", "rule[0].mode", "retry.rules[0].mode", "",
         "rules[0",   "rules.mode"};
     struct slice number, rest, key;
+    const struct option_record *rules = option_record_of(SLICE("rules[0]"), &number, &rest);
+    ck_assert_ptr_nonnull(rules);
+    ck_assert_str_eq(rules->path, "rules");
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
-        ck_assert_msg(option_in_rule(slice_str(good[i].path), &number, &rest), "%s", good[i].path);
+        ck_assert_msg(option_record_of(slice_str(good[i].path), &number, &rest) == rules, "%s",
+                      good[i].path);
         ck_assert(slice_eq(number, slice_str(good[i].number)));
         ck_assert(slice_eq(rest, slice_str(good[i].rest)));
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        ck_assert_msg(!option_in_rule(slice_str(bad[i]), &number, &rest), "%s", bad[i]);
-    ck_assert_str_eq(option_find_in_rule(SLICE("match.host[1]"), &key)->path, "match.host");
+        ck_assert_msg(!option_record_of(slice_str(bad[i]), &number, &rest), "%s", bad[i]);
+    ck_assert_ptr_eq(option_record_of(SLICE("rules"), &number, &rest), rules);
+    ck_assert(number.n == 0 && rest.n == 0);
+    ck_assert_str_eq(option_find_in(rules, SLICE("match.host[1]"), &key)->path, "match.host");
     ck_assert(slice_eq(key, SLICE("1")));
-    ck_assert_ptr_null(option_find_in_rule(SLICE("listen"), &key));
-    ck_assert(option_is_rule_section(SLICE("match")) && option_is_rule_section(SLICE("quota")));
-    ck_assert(!option_is_rule_section(SLICE("mode")) && !option_is_rule_section(SLICE("retry")));
-    ck_assert_str_eq(option_nearest_in_rule(SLICE("flavor"))->path, "flavour");
+    ck_assert_ptr_null(option_find_in(rules, SLICE("listen"), &key));
+    ck_assert(option_is_section_in(rules, SLICE("match")) &&
+              option_is_section_in(rules, SLICE("quota")));
+    ck_assert(!option_is_section_in(rules, SLICE("mode")) &&
+              !option_is_section_in(rules, SLICE("retry")));
+    ck_assert_str_eq(option_nearest_in(rules, SLICE("flavor"))->path, "flavour");
+    ck_assert_ptr_ne(option_record_of(SLICE("listeners[0].address"), &number, &rest), rules);
+    ck_assert(slice_eq(rest, SLICE("address")));
 }
 END_TEST
 
@@ -152,7 +162,8 @@ START_TEST(rows)
         ck_assert_msg(o->type != OPTION_CHOICE || strchr(o->allowed, '|'), "%s", o->path);
         ck_assert_msg(o->text[0] || o->kind != OPTION_KIND_VALUE || o->type == OPTION_PATH ||
                           o->type == OPTION_COUNT || o->type == OPTION_DURATION ||
-                          o->type == OPTION_FLAVOUR || o->type == OPTION_WORD,
+                          o->type == OPTION_FLAVOUR || o->type == OPTION_WORD ||
+                          o->type == OPTION_PROXY_URL,
                       "%s cannot be unset", o->path);
     }
 }

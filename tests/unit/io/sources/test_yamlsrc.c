@@ -280,6 +280,7 @@ static size_t element_bytes(enum option_type type)
     case OPTION_LISTEN:
         return sizeof(struct authority);
     case OPTION_PORTS:
+    case OPTION_BUDGET_PARTS:
         return sizeof(uint16_t);
     default:
         return 0; /* empty by default: the count says all */
