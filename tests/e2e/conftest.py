@@ -21,6 +21,18 @@ def pytest_report_header():
     return "retryd: %s" % retryd_path()
 
 
+def pytest_terminal_summary(terminalreporter):
+    """How many of the byte-level cases passed, in each mode."""
+    counts = {}
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            mode = getattr(report, "nodeid", "").partition("test_corpus.py::test_case[")[2].rstrip("]").rpartition("-")[2]
+            if mode and (outcome != "passed" or report.when == "call"):
+                counts.setdefault(mode, []).append(outcome == "passed")
+    for mode, passed in sorted(counts.items()):
+        terminalreporter.write_line("http1.jsonl, %s: %d of %d cases passed" % (mode, sum(passed), len(passed)))
+
+
 @pytest.fixture(scope="session")
 def origin_ca(tmp_path_factory):
     return make_ca(tmp_path_factory.mktemp("origin") / "ca")
