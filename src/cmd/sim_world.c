@@ -42,6 +42,8 @@ static bool fails_before_connected(enum retry_failure f)
     case RETRY_FAIL_TLS_TIMEOUT:
     case RETRY_FAIL_CERTIFICATE:
     case RETRY_FAIL_POLICY:
+    case RETRY_FAIL_PARENT:
+    case RETRY_FAIL_PARENT_REFUSED:
     case RETRY_FAIL_OVERLOAD:
     case RETRY_FAIL_RATE_LIMIT:
         return true;

@@ -142,7 +142,7 @@ void attempt_dial(struct attempt *at, bool fresh)
     struct dial_target t = {.host = r->origin.host,
                             .is_ip = r->origin.kind != AUTHORITY_NAME,
                             .port = r->origin.port,
-                            .tls = r->tls,
+                            .tls = r->tls ? px->tls : NULL,
                             .private_ok = r->target.is_service_endpoint,
                             .fixed = r->fixed};
     at->dial = dial_start(&px->dialer, &t, on_dialled, at);

@@ -70,7 +70,6 @@ static void fill_policy(struct proxy *px)
     px->dialer = (struct dialer){
         .loop = px->loop,
         .dns = px->dns,
-        .tls = px->tls,
         .policy = {.allow = px->allow,
                    .n_allow = c->n_allow_addresses,
                    .allow_private = c->private_addresses == PRIVATE_ALLOW,

@@ -104,6 +104,8 @@ enum reply_kind reply_for_failure(enum retry_failure f)
         [RETRY_FAIL_TLS_TIMEOUT] = REPLY_TLS_TIMEOUT,
         [RETRY_FAIL_CERTIFICATE] = REPLY_CERTIFICATE,
         [RETRY_FAIL_POLICY] = REPLY_ADDRESS,
+        [RETRY_FAIL_PARENT] = REPLY_PARENT,
+        [RETRY_FAIL_PARENT_REFUSED] = REPLY_PARENT_REFUSED,
         [RETRY_FAIL_SEND] = REPLY_SEND,
         [RETRY_FAIL_RESET] = REPLY_RESET,
         [RETRY_FAIL_CLOSED] = REPLY_CLOSED,
@@ -158,6 +160,10 @@ enum retry_failure reply_failure_of_net(enum net_fail f)
     case NET_RESET:
     case NET_TRUNCATED:
         return RETRY_FAIL_RESET;
+    case NET_PARENT:
+        return RETRY_FAIL_PARENT;
+    case NET_PARENT_REFUSED:
+        return RETRY_FAIL_PARENT_REFUSED;
     case NET_LOCAL:
         return RETRY_FAIL_OVERLOAD;
     }

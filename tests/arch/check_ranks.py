@@ -23,7 +23,8 @@ MAY_INCLUDE = {
     "io/obs": ["core/base"],
     "io/shm": ["core/base", "core/retry", "io/obs"],
     "io/tls": ["core/base", "io/obs"],
-    "io/net": ["core/base", "io/obs", "io/tls"],
+    # http for the answer of a parent proxy to CONNECT
+    "io/net": ["core/base", "core/http", "io/obs", "io/tls"],
     "io/sources": ["core/base", "core/config"],
     "proxy": CORE + IO,
     "admin": CORE + IO,

@@ -79,9 +79,9 @@ struct strategy {
 #define ANY_FAILURE ((RETRY_FAILURE(RETRY_FAIL_COUNT) - 1) & ~(FAILURE(NONE) | OWN_REFUSALS))
 #define OWN_REFUSALS (FAILURE(POLICY) | FAILURE(OVERLOAD))
 #define PHP_FAILURES                                                                               \
-    (FAILURE(DNS) | FAILURE(CONNECT_REFUSED) | FAILURE(CONNECT_TIMEOUT) | FAILURE(TLS) |           \
-     FAILURE(TLS_TIMEOUT) | FAILURE(READ_TIMEOUT) | FAILURE(RESET) | FAILURE(CLOSED) |             \
-     FAILURE(BODY_RESET) | FAILURE(CHECKSUM))
+    (FAILURE(DNS) | FAILURE(CONNECT_REFUSED) | FAILURE(CONNECT_TIMEOUT) | FAILURE(PARENT) |        \
+     FAILURE(TLS) | FAILURE(TLS_TIMEOUT) | FAILURE(READ_TIMEOUT) | FAILURE(RESET) |                \
+     FAILURE(CLOSED) | FAILURE(BODY_RESET) | FAILURE(CHECKSUM))
 
 /* 500, 502, 503, 504, where no more is listed: php, java, java-v1. */
 static const struct retry_status common_statuses[] = {

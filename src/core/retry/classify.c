@@ -152,7 +152,7 @@ enum retry_class classify(const struct retry_policy *p, const struct retry_outco
         q.failure = RETRY_FAIL_NONE;
 
     if (q.failure == RETRY_FAIL_POLICY || q.failure == RETRY_FAIL_OVERLOAD ||
-        q.failure == RETRY_FAIL_RATE_LIMIT)
+        q.failure == RETRY_FAIL_RATE_LIMIT || q.failure == RETRY_FAIL_PARENT_REFUSED)
         return by(rule, RETRY_RULE_REFUSED, RETRY_FINAL);
     if (is_2xx && !o->error_in_200)
         return q.failure == RETRY_FAIL_NONE ? by(rule, RETRY_RULE_SUCCESS, RETRY_SUCCESS)

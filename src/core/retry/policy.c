@@ -18,12 +18,12 @@ static const struct retry_status standard_statuses[] = {
     {502, 504, RETRY_TRANSIENT},
 };
 
-/* retry-semantics 2.4: all but certificates, and what retryd refuses itself. */
+/* retry-semantics 2.4: all but certificates, and what retryd or its parent refuses. */
 #define STANDARD_FAILURES                                                                          \
     ((RETRY_FAILURE(RETRY_FAIL_COUNT) - 1) &                                                       \
      ~(RETRY_FAILURE(RETRY_FAIL_NONE) | RETRY_FAILURE(RETRY_FAIL_CERTIFICATE) |                    \
-       RETRY_FAILURE(RETRY_FAIL_POLICY) | RETRY_FAILURE(RETRY_FAIL_OVERLOAD) |                     \
-       RETRY_FAILURE(RETRY_FAIL_RATE_LIMIT)))
+       RETRY_FAILURE(RETRY_FAIL_PARENT_REFUSED) | RETRY_FAILURE(RETRY_FAIL_POLICY) |               \
+       RETRY_FAILURE(RETRY_FAIL_OVERLOAD) | RETRY_FAILURE(RETRY_FAIL_RATE_LIMIT)))
 
 static const enum retry_rule generic_order[] = {
     RETRY_RULE_TRANSPORT,

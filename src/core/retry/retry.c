@@ -26,6 +26,8 @@ const char *retry_failure_name(enum retry_failure f)
         [RETRY_FAIL_TLS_TIMEOUT] = "tls_timeout",
         [RETRY_FAIL_CERTIFICATE] = "certificate",
         [RETRY_FAIL_POLICY] = "policy",
+        [RETRY_FAIL_PARENT] = "parent",
+        [RETRY_FAIL_PARENT_REFUSED] = "parent_refused",
         [RETRY_FAIL_SEND] = "send",
         [RETRY_FAIL_RESET] = "reset",
         [RETRY_FAIL_CLOSED] = "closed",

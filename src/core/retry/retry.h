@@ -22,19 +22,21 @@ enum retry_failure {
     RETRY_FAIL_DNS,             /* name not resolved */
     RETRY_FAIL_CONNECT_REFUSED, /* refused, unreachable */
     RETRY_FAIL_CONNECT_TIMEOUT,
-    RETRY_FAIL_TLS,          /* handshake broken off */
-    RETRY_FAIL_TLS_TIMEOUT,  /* handshake took too long */
-    RETRY_FAIL_CERTIFICATE,  /* not trusted, or name mismatch: final */
-    RETRY_FAIL_POLICY,       /* destination not allowed: final */
-    RETRY_FAIL_SEND,         /* writing the request failed */
-    RETRY_FAIL_RESET,        /* reset before the head was complete */
-    RETRY_FAIL_CLOSED,       /* closed before the head was complete */
-    RETRY_FAIL_READ_TIMEOUT, /* no head, or body stalled, in time */
-    RETRY_FAIL_MALFORMED,    /* not HTTP */
-    RETRY_FAIL_TRUNCATED,    /* body cut short: closed before its end */
-    RETRY_FAIL_BODY_RESET,   /* connection reset within the body */
-    RETRY_FAIL_CHECKSUM,     /* x-amz-crc32 does not fit (spec 13.4) */
-    RETRY_FAIL_OVERLOAD,     /* no connection to be had within our own limits: final */
+    RETRY_FAIL_TLS,            /* handshake broken off */
+    RETRY_FAIL_TLS_TIMEOUT,    /* handshake took too long */
+    RETRY_FAIL_CERTIFICATE,    /* not trusted, or name mismatch: final */
+    RETRY_FAIL_POLICY,         /* destination not allowed: final */
+    RETRY_FAIL_PARENT,         /* the parent proxy failed or cannot be reached */
+    RETRY_FAIL_PARENT_REFUSED, /* the parent proxy said no: final */
+    RETRY_FAIL_SEND,           /* writing the request failed */
+    RETRY_FAIL_RESET,          /* reset before the head was complete */
+    RETRY_FAIL_CLOSED,         /* closed before the head was complete */
+    RETRY_FAIL_READ_TIMEOUT,   /* no head, or body stalled, in time */
+    RETRY_FAIL_MALFORMED,      /* not HTTP */
+    RETRY_FAIL_TRUNCATED,      /* body cut short: closed before its end */
+    RETRY_FAIL_BODY_RESET,     /* connection reset within the body */
+    RETRY_FAIL_CHECKSUM,       /* x-amz-crc32 does not fit (spec 13.4) */
+    RETRY_FAIL_OVERLOAD,       /* no connection to be had within our own limits: final */
     RETRY_FAIL_RATE_LIMIT, /* no send token to be had in time (spec 9.2): final, nothing was sent */
     RETRY_FAIL_COUNT,
 };

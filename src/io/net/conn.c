@@ -433,7 +433,7 @@ void conn_close(struct conn *c, bool abort)
 
 void conn_start_tls(struct conn *c, SSL *ssl)
 {
-    ASSERT(!c->s.ssl && c->shut == SHUT_NONE);
+    ASSERT(c->shut == SHUT_NONE);
     if (c->state == ST_BROKEN || c->s.failure != NET_OK) {
         SSL_free(ssl); /* CONN_BROKEN was told or is on its way */
         wake_if_due(c);

@@ -46,7 +46,8 @@ void conn_set_owner(struct conn *c, conn_fn *fn, void *arg);
 void conn_close(struct conn *c, bool abort);
 
 /* Turns the stream TLS, taking ssl (client or server side already set). Bytes already in conn_in()
- * are fed to TLS first. Callback CONN_UP or CONN_BROKEN follows. */
+ * are fed to TLS first. Callback CONN_UP or CONN_BROKEN follows. A second call, with nothing to write
+ * pending, runs this TLS inside the first: through a parent proxy that is spoken to in TLS. */
 void conn_start_tls(struct conn *c, SSL *ssl);
 bool conn_is_tls(const struct conn *c);
 

@@ -1,42 +1,42 @@
-/* Dialling: addresses (given, literal or looked up), then TCP to one after the other in the
- * resolver's order, then TLS. A failed TCP connect moves on to the next address; TLS that fails
- * ends the dial, since the address did answer. Trying the families in parallel (RFC 8305) would go
- * into connect_next(), which decides what is tried when.
+/* Dialling, stage by stage: a failure of TCP has tried every address; one of a later stage ends the
+ * dial, since the address did answer.
  *
- * Each address passes the policy right before connect() (security requirement I3). One given by
- * `resolve` passes whatever the rules say, except that the proxy never dials itself (I5). */
+ *   stage          waits for                                   next
+ *   ADDRESSES      the lookup, or nothing                       TCP
+ *   TCP            the race                                     PARENT_TLS, PARENT_ASKED, TLS, done
+ *   PARENT_TLS     TLS with the parent proxy                    PARENT_ASKED, done
+ *   PARENT_ASKED   its answer to CONNECT                        TLS, done
+ *   TLS            TLS with the origin, maybe inside the other  done */
 #include "io/net/dial.h"
 
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
-#include "io/net/addrtext.h"
-#include "io/net/sockopt.h"
 #include <arpa/inet.h>
-#include <errno.h>
-#include <event2/event.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+enum stage { ADDRESSES, TCP, PARENT_TLS, PARENT_ASKED, TLS };
 
 struct dial {
     const struct dialer *dialer;
+    enum stage stage;
     char *host;
-    bool is_ip, tls, private_ok, given;
     uint16_t port;
+    bool is_ip, absolute;
+    struct tlsclient *tls;
+    const struct parent *parent;
     dial_fn *fn;
     void *arg;
     bool over;
 
     struct dns_query *query;
-    struct sockaddr_storage addr[DNS_MAX_ADDRESSES];
-    unsigned n, next;
-    struct loop_timer timer;
-    int fd; /* -1: none under way */
-    struct event *ev;
+    struct race race;
+    struct loop_timer timer; /* of the stage after TCP */
     struct conn *conn;
+    struct parent_hop hop;
 
-    enum net_fail failure; /* the last one; a denial counts only while there is no other */
+    enum net_fail failure; /* known before the first turn */
     struct err detail;
 };
 
@@ -49,16 +49,6 @@ static void on_free(void *arg)
     free(d);
 }
 
-static void drop_socket(struct dial *d)
-{
-    if (d->ev)
-        event_free(d->ev);
-    d->ev = NULL;
-    if (d->fd >= 0)
-        close(d->fd);
-    d->fd = -1;
-}
-
 /* Unhooks everything but d->conn. */
 static void end(struct dial *d)
 {
@@ -66,7 +56,8 @@ static void end(struct dial *d)
     d->over = true;
     if (d->query)
         dns_cancel(d->query);
-    drop_socket(d);
+    race_fini(&d->race);
+    parent_hop_fini(&d->hop);
     loop_timer_fini(&d->timer);
     loop_defer(d->dialer->loop, on_free, d);
 }
@@ -78,12 +69,29 @@ void dial_cancel(struct dial *d)
         conn_close(d->conn, false);
 }
 
-static void fail(struct dial *d)
+/* On the way to the parent a failure is the parent's, unless it is ours or says more by itself. */
+static enum net_fail kind_here(const struct dial *d, enum net_fail kind)
 {
+    if (d->parent == NULL || d->stage == TLS || kind == NET_DENIED || kind == NET_LOCAL ||
+        kind == NET_CERTIFICATE || kind == NET_PARENT_REFUSED)
+        return kind;
+    return NET_PARENT;
+}
+
+static void fail(struct dial *d, enum net_fail kind, const char *peer, const char *detail)
+{
+    struct err line;
+    bool at_parent = d->parent != NULL && d->stage != TLS && kind != NET_DENIED;
+    err_set(&line, "%s%s%s%s", at_parent ? "parent proxy " : "", peer, peer[0] ? ": " : "", detail);
     end(d);
     if (d->conn)
         conn_close(d->conn, false);
-    d->fn(d->arg, NULL, d->failure, d->detail.text);
+    d->fn(d->arg, NULL, kind_here(d, kind), line.text);
+}
+
+static void fail_conn(struct dial *d, enum net_fail kind, const char *detail)
+{
+    fail(d, kind, conn_peer(d->conn), detail);
 }
 
 static void succeed(struct dial *d)
@@ -92,155 +100,113 @@ static void succeed(struct dial *d)
     d->fn(d->arg, d->conn, NET_OK, "");
 }
 
-static void note(struct dial *d, enum net_fail kind, const struct sockaddr *sa, const char *what)
-{
-    char text[ADDRTEXT_BYTES];
-    if (kind == NET_DENIED && d->failure != NET_OK)
-        return;
-    d->failure = kind;
-    err_set(&d->detail, "%s: %s", addrtext(sa, text), what);
-}
+/* --- the stages after TCP --- */
 
-static const struct sockaddr *current(const struct dial *d)
-{
-    return (const struct sockaddr *)&d->addr[d->next - 1];
-}
-
-/* --- TLS --- */
-
-static void on_conn(struct conn *c, enum conn_event ev, void *arg)
-{
-    struct dial *d = arg;
-    if (ev == CONN_UP) {
-        succeed(d);
-    } else if (ev == CONN_BROKEN) {
-        note(d, conn_failure(c), current(d), conn_detail(c));
-        fail(d);
-    }
-}
-
-static void start_tls(struct dial *d)
+static void shake(struct dial *d, enum stage stage, struct tlsclient *with, const char *host,
+                  bool is_ip)
 {
     struct err why = {.text = ""};
-    SSL *ssl = tlsclient_ssl(d->dialer->tls, d->host, d->is_ip, &why);
+    SSL *ssl = tlsclient_ssl(with, host, is_ip, &why);
+    d->stage = stage;
     if (!ssl) {
-        note(d, NET_TLS, current(d), why.text);
-        fail(d);
+        fail_conn(d, NET_TLS, why.text);
         return;
     }
     conn_start_tls(d->conn, ssl);
     loop_timer_arm(&d->timer, d->dialer->tls_timeout_ns);
 }
 
-static void connected(struct dial *d)
+static void reached_origin(struct dial *d)
 {
-    int fd = d->fd;
-    d->fd = -1;
-    drop_socket(d);
-    loop_timer_disarm(&d->timer);
-    d->conn = conn_new(d->dialer->loop, fd, &d->dialer->limits, on_conn, d);
     if (d->tls)
-        start_tls(d);
+        shake(d, TLS, d->tls, d->host, d->is_ip);
     else
         succeed(d);
 }
 
-/* --- TCP --- */
-
-/* Which failures are this machine's own fault (connect(2), socket(2)). */
-static enum net_fail kind_of(int error)
+static void reached_parent(struct dial *d)
 {
-    switch (error) {
-    case ETIMEDOUT:
-        return NET_CONNECT_TIMEOUT;
-    case EMFILE:
-    case ENFILE:
-    case ENOBUFS:
-    case ENOMEM:
-    case EADDRNOTAVAIL: /* out of ports */
-    case EADDRINUSE:
-    case EAGAIN:
-    case EACCES:
-    case EPERM:
-        return NET_LOCAL;
-    default:
-        return NET_REFUSED;
-    }
-}
-
-static void connect_next(struct dial *d);
-
-static void on_connect(int fd, short what, void *arg)
-{
-    (void)what;
-    struct dial *d = arg;
-    loop_tick(d->dialer->loop);
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
-        error = errno;
-    if (error == 0) {
-        connected(d);
+    if (d->absolute) {
+        succeed(d);
         return;
     }
-    note(d, kind_of(error), current(d), strerror(error));
-    connect_next(d);
+    d->stage = PARENT_ASKED;
+    parent_connect(d->parent, d->conn, d->host, d->port);
+    loop_timer_arm(&d->timer, d->dialer->connect_timeout_ns);
 }
 
-static bool permitted(struct dial *d, const struct sockaddr *sa)
+static void read_parent(struct dial *d)
 {
-    const char *why = "own listener";
-    bool ok = d->given ? !addr_policy_is_own(&d->dialer->policy, sa)
-                       : addr_policy_allows(&d->dialer->policy, sa, d->private_ok, &why);
-    if (!ok)
-        note(d, NET_DENIED, sa, why);
-    return ok;
-}
-
-/* Opens a socket and starts connecting. False: this address failed at once. */
-static bool connect_to(struct dial *d, const struct sockaddr *sa)
-{
-    socklen_t len =
-        sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-    d->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (d->fd >= 0) {
-        sockopt_tune(d->fd);
-        /* A connect that is done at once is reported by the event all the same. */
-        if (connect(d->fd, sa, len) == 0 || errno == EINPROGRESS) {
-            d->ev = loop_watch(d->dialer->loop, d->fd, EV_WRITE, on_connect, d);
-            if (event_add(d->ev, NULL) == 0)
-                return true;
-            errno = ENOMEM;
-        }
+    struct err why = {.text = ""};
+    switch (parent_read(&d->hop, d->conn, &why)) {
+    case PARENT_MORE:
+        break;
+    case PARENT_OPEN:
+        loop_timer_disarm(&d->timer);
+        reached_origin(d);
+        break;
+    case PARENT_REFUSED:
+        fail_conn(d, NET_PARENT_REFUSED, why.text);
+        break;
+    case PARENT_FAILED:
+        fail_conn(d, NET_PARENT, why.text);
+        break;
     }
-    note(d, kind_of(errno), sa, strerror(errno));
-    return false;
 }
 
-static void connect_next(struct dial *d)
+static void on_conn(struct conn *c, enum conn_event ev, void *arg)
 {
-    drop_socket(d);
-    while (d->next < d->n) {
-        const struct sockaddr *sa = (const struct sockaddr *)&d->addr[d->next++];
-        if (permitted(d, sa) && connect_to(d, sa)) {
-            loop_timer_arm(&d->timer, d->dialer->connect_timeout_ns);
-            return;
-        }
-        drop_socket(d);
+    struct dial *d = arg;
+    switch (ev) {
+    case CONN_UP:
+        loop_timer_disarm(&d->timer);
+        if (d->stage == PARENT_TLS)
+            reached_parent(d);
+        else
+            succeed(d);
+        break;
+    case CONN_READABLE:
+        if (d->stage == PARENT_ASKED)
+            read_parent(d);
+        break;
+    case CONN_EOF:
+        if (d->stage == PARENT_ASKED)
+            fail_conn(d, NET_PARENT, "closed without an answer to CONNECT");
+        break;
+    case CONN_BROKEN:
+        fail_conn(d, conn_failure(c), conn_detail(c));
+        break;
+    case CONN_DRAINED:
+    case CONN_TIMEOUT:
+        break;
     }
-    fail(d);
 }
 
 static void on_timer(void *arg)
 {
     struct dial *d = arg;
-    if (d->conn) {
-        note(d, NET_TLS_TIMEOUT, current(d), "no TLS handshake in time");
-        fail(d);
-    } else {
-        note(d, NET_CONNECT_TIMEOUT, current(d), "no connection in time");
-        connect_next(d);
+    if (d->stage == PARENT_ASKED)
+        fail_conn(d, NET_PARENT, "no answer to CONNECT in time");
+    else
+        fail_conn(d, NET_TLS_TIMEOUT, "no TLS handshake in time");
+}
+
+static void on_race(void *arg, int fd, const struct sockaddr *peer, enum net_fail failure,
+                    const char *detail)
+{
+    struct dial *d = arg;
+    (void)peer;
+    if (fd < 0) {
+        fail(d, failure, "", detail);
+        return;
     }
+    d->conn = conn_new(d->dialer->loop, fd, &d->dialer->limits, on_conn, d);
+    if (d->parent == NULL)
+        reached_origin(d);
+    else if (d->parent->tls)
+        shake(d, PARENT_TLS, d->parent->tls, d->parent->host, d->parent->is_ip);
+    else
+        reached_parent(d);
 }
 
 /* --- addresses --- */
@@ -253,75 +219,110 @@ static void set_port(struct sockaddr_storage *sa, uint16_t port)
         ((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
 }
 
+static void start_race(struct dial *d, const struct sockaddr_storage *v, unsigned n)
+{
+    d->stage = TCP;
+    race_start(&d->race, v, n);
+}
+
 static void on_resolved(void *arg, const struct dns_answer *answer)
 {
     struct dial *d = arg;
+    struct sockaddr_storage v[DNS_MAX_ADDRESSES];
     d->query = NULL;
     if (answer->n == 0) {
-        d->failure = NET_DNS;
-        err_set(&d->detail, "%s: %s", d->host, answer->problem);
-        fail(d);
+        fail(d, NET_DNS, d->parent ? d->parent->host : d->host, answer->problem);
         return;
     }
-    for (d->n = 0; d->n < answer->n; d->n++) {
-        d->addr[d->n] = answer->addr[d->n];
-        set_port(&d->addr[d->n], d->port);
+    for (unsigned i = 0; i < answer->n; i++) {
+        v[i] = answer->addr[i];
+        set_port(&v[i], d->parent ? d->parent->port : d->port);
     }
-    connect_next(d);
+    start_race(d, v, answer->n);
 }
 
-static bool from_literal(struct dial *d)
+static bool literal(const char *host, uint16_t port, struct sockaddr_storage *sa)
 {
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&d->addr[0];
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&d->addr[0];
-    if (inet_pton(AF_INET, d->host, &v4->sin_addr) == 1)
+    struct sockaddr_in *v4 = (struct sockaddr_in *)sa;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)sa;
+    memset(sa, 0, sizeof *sa);
+    if (inet_pton(AF_INET, host, &v4->sin_addr) == 1)
         v4->sin_family = AF_INET;
-    else if (inet_pton(AF_INET6, d->host, &v6->sin6_addr) == 1)
+    else if (inet_pton(AF_INET6, host, &v6->sin6_addr) == 1)
         v6->sin6_family = AF_INET6;
     else
         return false;
-    set_port(&d->addr[0], d->port);
-    d->n = 1;
+    set_port(sa, port);
     return true;
 }
 
-static void on_begin(void *arg)
+static void on_doomed(void *arg)
 {
     struct dial *d = arg;
-    if (d->over)
-        return;
-    if (d->given) {
-        connect_next(d);
-    } else if (!d->is_ip) {
-        d->query = dns_lookup(d->dialer->dns, d->host, on_resolved, d);
-    } else if (from_literal(d)) {
-        connect_next(d);
-    } else {
-        d->failure = NET_DNS;
-        err_set(&d->detail, "%s: not an address", d->host);
-        fail(d);
-    }
+    if (!d->over)
+        fail(d, d->failure, d->host, d->detail.text);
+}
+
+/* The callback comes later, as for every other failure. */
+static void fail_later(struct dial *d, enum net_fail kind, const char *detail)
+{
+    d->failure = kind;
+    err_set(&d->detail, "%s", detail);
+    loop_defer(d->dialer->loop, on_doomed, d);
+}
+
+static void go_to(struct dial *d, const char *host, bool is_ip, uint16_t port)
+{
+    struct sockaddr_storage sa;
+    if (!is_ip)
+        d->query = dns_lookup(d->dialer->dns, host, on_resolved, d);
+    else if (literal(host, port, &sa))
+        start_race(d, &sa, 1);
+    else
+        fail_later(d, NET_DNS, "not an address");
+}
+
+/* The parent resolves names; an address can be judged here (security requirement I3). */
+static void go_to_parent(struct dial *d, const struct dial_target *t)
+{
+    struct sockaddr_storage sa;
+    const char *why = "not an address";
+    if (t->is_ip &&
+        (!literal(t->host, t->port, &sa) ||
+         !addr_policy_allows(&d->dialer->policy, (const struct sockaddr *)&sa, false, &why)))
+        fail_later(d, NET_DENIED, why);
+    else
+        go_to(d, t->parent->host, t->parent->is_ip, t->parent->port);
 }
 
 struct dial *dial_start(const struct dialer *dialer, const struct dial_target *t, dial_fn *fn,
                         void *arg)
 {
     struct dial *d = xcalloc(1, sizeof *d);
+    bool fixed = t->parent == NULL && t->fixed.ss_family != AF_UNSPEC;
     d->dialer = dialer;
     d->host = xstrdup(t->host);
     d->is_ip = t->is_ip;
     d->tls = t->tls;
-    d->private_ok = t->private_ok;
     d->port = t->port;
+    d->parent = t->parent;
+    d->absolute = t->absolute;
     d->fn = fn;
     d->arg = arg;
-    d->fd = -1;
-    d->given = t->fixed.ss_family != AF_UNSPEC;
-    if (d->given) {
-        d->addr[0] = t->fixed;
-        d->n = 1;
-    }
     loop_timer_init(&d->timer, dialer->loop, on_timer, d);
-    loop_defer(dialer->loop, on_begin, d);
+    parent_hop_init(&d->hop);
+    const struct race_rules rules = {.loop = dialer->loop,
+                                     .policy = &dialer->policy,
+                                     .named_by_operator = fixed || t->parent != NULL,
+                                     .private_ok = t->private_ok,
+                                     .source = t->source,
+                                     .timeout_ns = dialer->connect_timeout_ns};
+    race_init(&d->race, &rules, on_race, d);
+    if (t->parent != NULL)
+        go_to_parent(d, t);
+    else if (fixed)
+        start_race(d, &t->fixed, 1);
+    else
+        go_to(d, t->host, t->is_ip, t->port);
     return d;
 }

@@ -24,6 +24,10 @@ const char *net_fail_name(enum net_fail f)
         return "reset";
     case NET_TRUNCATED:
         return "truncated";
+    case NET_PARENT:
+        return "parent";
+    case NET_PARENT_REFUSED:
+        return "parent-refused";
     case NET_LOCAL:
         return "local";
     }

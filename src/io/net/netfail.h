@@ -10,10 +10,12 @@ enum net_fail {
     NET_CONNECT_TIMEOUT, /* */
     NET_TLS,             /* handshake broken off */
     NET_TLS_TIMEOUT,
-    NET_CERTIFICATE, /* not trusted, expired, wrong name */
-    NET_RESET,       /* reset, or any other error on an established connection */
-    NET_TRUNCATED,   /* TLS ended without close_notify */
-    NET_LOCAL,       /* out of descriptors or ports, or another fault of this machine */
+    NET_CERTIFICATE,    /* not trusted, expired, wrong name */
+    NET_RESET,          /* reset, or any other error on an established connection */
+    NET_TRUNCATED,      /* TLS ended without close_notify */
+    NET_PARENT,         /* the parent proxy cannot be reached or failed: may be better later */
+    NET_PARENT_REFUSED, /* the parent proxy answered and does not want to: 407, 403 and the like */
+    NET_LOCAL,          /* out of descriptors or ports, or another fault of this machine */
 };
 
 const char *net_fail_name(enum net_fail f);

@@ -28,6 +28,11 @@ void sockopt_tune(int fd)
     set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_PROBES);
 }
 
+void sockopt_late_port(int fd)
+{
+    set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+}
+
 bool sockopt_adopt(int fd)
 {
     int status = fcntl(fd, F_GETFL);

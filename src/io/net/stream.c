@@ -104,13 +104,52 @@ static const struct stream_ops plain_ops = {plain_read, plain_write, plain_shutd
 
 /* --- the BIO under TLS --- */
 
+/* What lies under a BIO: the other TLS if it is that of the inner one, else the socket. */
+static bool is_inner(const struct stream *s, const BIO *b)
+{
+    return s->outer != NULL && b == SSL_get_rbio(s->ssl);
+}
+
+/* A result of the outer TLS, for the inner one. The outer may have to write in order to read. */
+static enum stream_io outer_result(struct stream *s, int rc)
+{
+    switch (SSL_get_error(s->outer, rc)) {
+    case SSL_ERROR_NONE:
+        return STREAM_OK;
+    case SSL_ERROR_WANT_READ:
+        return STREAM_WANT_READ;
+    case SSL_ERROR_WANT_WRITE:
+        return STREAM_WANT_WRITE;
+    case SSL_ERROR_ZERO_RETURN:
+        s->fin = true;
+        return STREAM_END;
+    default:
+        return STREAM_FAILED;
+    }
+}
+
+static enum stream_io lower_read(struct stream *s, const BIO *b, char *p, size_t n, size_t *got)
+{
+    if (!is_inner(s, b))
+        return socket_recv(s, p, n, got);
+    return outer_result(s, SSL_read_ex(s->outer, p, n, got));
+}
+
+static enum stream_io lower_write(struct stream *s, const BIO *b, const char *p, size_t n,
+                                  size_t *put)
+{
+    if (!is_inner(s, b))
+        return socket_send(s, p, n, put);
+    return outer_result(s, SSL_write_ex(s->outer, p, n, put));
+}
+
 static int bio_read(BIO *b, char *p, int n)
 {
     struct stream *s = BIO_get_data(b);
     BIO_clear_retry_flags(b);
     if (n <= 0)
         return 0;
-    if (iobuf_len(&s->early) > 0) {
+    if (iobuf_len(&s->early) > 0 && b == SSL_get_rbio(s->ssl)) {
         struct slice in = iobuf_slice(&s->early);
         size_t k = in.n < (size_t)n ? in.n : (size_t)n;
         memcpy(p, in.p, k);
@@ -118,11 +157,14 @@ static int bio_read(BIO *b, char *p, int n)
         return (int)k;
     }
     size_t got = 0;
-    switch (socket_recv(s, p, (size_t)n, &got)) {
+    switch (lower_read(s, b, p, (size_t)n, &got)) {
     case STREAM_OK:
         return (int)got;
     case STREAM_WANT_READ:
         BIO_set_retry_read(b);
+        return -1;
+    case STREAM_WANT_WRITE:
+        BIO_set_retry_write(b);
         return -1;
     case STREAM_END:
         return 0;
@@ -138,11 +180,14 @@ static int bio_write(BIO *b, const char *p, int n)
     if (n <= 0)
         return 0;
     size_t put = 0;
-    switch (socket_send(s, p, (size_t)n, &put)) {
+    switch (lower_write(s, b, p, (size_t)n, &put)) {
     case STREAM_OK:
         return (int)put;
     case STREAM_WANT_WRITE:
         BIO_set_retry_write(b);
+        return -1;
+    case STREAM_WANT_READ:
+        BIO_set_retry_read(b);
         return -1;
     default:
         return -1;
@@ -234,8 +279,12 @@ static enum stream_io tls_shutdown(struct stream *s)
 {
     ERR_clear_error();
     int rc = SSL_shutdown(s->ssl);
-    if (rc >= 0)
+    if (rc >= 0) {
+        if (s->outer)
+            SSL_shutdown(s->outer); /* as far as the socket takes it: the parent's loss only */
+        ERR_clear_error();
         return STREAM_OK; /* sent; the peer's own may come later */
+    }
     enum stream_io r = tls_result(s, rc);
     return r == STREAM_FAILED || r == STREAM_END ? tls_failed(s) : r;
 }
@@ -244,7 +293,11 @@ static const struct stream_ops tls_ops = {tls_read, tls_write, tls_shutdown};
 
 void stream_start_tls(struct stream *s, SSL *ssl, struct iobuf *in, struct iobuf *out)
 {
-    ASSERT(!s->ssl);
+    ASSERT(!s->outer && (!s->ssl || (s->up && iobuf_len(out) == 0)));
+    s->outer = s->ssl; /* which has read all there was before itself */
+    s->up = false;
+    iobuf_fini(&s->early);
+    iobuf_fini(&s->late);
     s->early = *in;
     s->late = *out;
     *in = *out = (struct iobuf){0};
@@ -312,6 +365,7 @@ void stream_fini(struct stream *s)
     if (s->fd >= 0)
         close(s->fd);
     SSL_free(s->ssl);
+    SSL_free(s->outer);
     iobuf_fini(&s->early);
     iobuf_fini(&s->late);
     free(s->detail);
@@ -334,7 +388,8 @@ enum stream_io stream_shutdown(struct stream *s)
 
 enum stream_peek stream_peek(struct stream *s)
 {
-    if (s->ssl && (iobuf_len(&s->early) > 0 || SSL_has_pending(s->ssl)))
+    if (s->ssl && (iobuf_len(&s->early) > 0 || SSL_has_pending(s->ssl) ||
+                   (s->outer && SSL_has_pending(s->outer))))
         return STREAM_BYTES;
     char byte;
     ssize_t k = recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);

@@ -25,7 +25,8 @@ struct stream_ops;
 struct stream {
     int fd;
     const struct stream_ops *ops;
-    SSL *ssl;           /* NULL: plain */
+    SSL *ssl;           /* the topmost TLS; NULL: plain */
+    SSL *outer;         /* the TLS that ssl runs inside: that with a parent proxy; NULL: none */
     bool up;            /* the handshake is finished */
     bool fin;           /* the socket has reported its end */
     struct iobuf early; /* received before TLS began: TLS reads them ahead of the socket */
@@ -44,7 +45,8 @@ void stream_fini(struct stream *s);
 /* Records the first failure; returns STREAM_FAILED. */
 enum stream_io stream_fail(struct stream *s, enum net_fail kind, const char *detail);
 
-/* Takes ssl and the contents of in and out (both plain). stream_handshake is next. */
+/* Takes ssl and the contents of in and out (both from below it). stream_handshake is next. A second
+ * call puts one TLS inside the other, once the first is up; out must be empty then. */
 void stream_start_tls(struct stream *s, SSL *ssl, struct iobuf *in, struct iobuf *out);
 enum stream_io stream_handshake(struct stream *s);
 

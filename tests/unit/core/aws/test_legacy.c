@@ -253,7 +253,7 @@ START_TEST(transport_failures)
             struct retry_policy p = policy_for(flavours[f], "kms", "", 0);
             struct retry_outcome o = {.failure = (enum retry_failure)kind};
             bool final = kind == RETRY_FAIL_POLICY || kind == RETRY_FAIL_OVERLOAD ||
-                         kind == RETRY_FAIL_RATE_LIMIT;
+                         kind == RETRY_FAIL_RATE_LIMIT || kind == RETRY_FAIL_PARENT_REFUSED;
             for (size_t i = 0; i < ARRAY_LEN(not_in_php); i++)
                 final = final || (strcmp(flavours[f], "php") == 0 && kind == (int)not_in_php[i]);
             if (kind == RETRY_FAIL_CHECKSUM)

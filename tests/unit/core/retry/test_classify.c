@@ -88,11 +88,12 @@ START_TEST(transport_failures)
     for (int f = RETRY_FAIL_NONE + 1; f < RETRY_FAIL_COUNT; f++) {
         struct retry_outcome o = {.failure = (enum retry_failure)f};
         bool final = f == RETRY_FAIL_CERTIFICATE || f == RETRY_FAIL_POLICY ||
-                     f == RETRY_FAIL_OVERLOAD || f == RETRY_FAIL_RATE_LIMIT;
+                     f == RETRY_FAIL_OVERLOAD || f == RETRY_FAIL_RATE_LIMIT ||
+                     f == RETRY_FAIL_PARENT_REFUSED;
         enum retry_rule rule;
         ck_assert_int_eq(classify(&p, &o, &rule), final ? RETRY_FINAL : RETRY_TRANSIENT);
-        bool refused =
-            f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD || f == RETRY_FAIL_RATE_LIMIT;
+        bool refused = f == RETRY_FAIL_POLICY || f == RETRY_FAIL_OVERLOAD ||
+                       f == RETRY_FAIL_RATE_LIMIT || f == RETRY_FAIL_PARENT_REFUSED;
         ck_assert_int_eq(rule, refused ? RETRY_RULE_REFUSED : RETRY_RULE_TRANSPORT);
     }
 }

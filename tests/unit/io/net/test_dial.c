@@ -7,6 +7,7 @@ struct fixture {
     struct loop *l;
     struct dns_stub stub;
     struct dialer dialer;
+    struct tlsclient *tls;
     struct addr_range allow[2];
     int listening;
     uint16_t port;
@@ -62,7 +63,7 @@ static void finish(struct fixture *f)
     if (f->conn)
         conn_close(f->conn, false);
     dns_free(f->dialer.dns);
-    tlsclient_free(f->dialer.tls);
+    tlsclient_free(f->tls);
     close(f->listening);
     dns_stub_end(&f->stub);
     loop_free(f->l);
@@ -234,8 +235,8 @@ static void trust(struct fixture *f, X509 *cert)
     FILE *file = fdopen(fd, "w");
     ck_assert_int_eq(PEM_write_X509(file, cert), 1);
     fclose(file);
-    f->dialer.tls = tlsclient_new(false, path, NULL, &err);
-    ck_assert_msg(f->dialer.tls != NULL, "%s", err.text);
+    f->tls = tlsclient_new(false, path, NULL, &err);
+    ck_assert_msg(f->tls != NULL, "%s", err.text);
     unlink(path);
 }
 
@@ -261,7 +262,7 @@ START_TEST(test_tls)
     struct event *ev = loop_watch(f.l, f.listening, EV_READ, on_acceptable, &server);
     event_add(ev, NULL);
     struct dial_target t = {
-        .host = _i == 0 ? "localhost" : "good.test", .port = f.port, .tls = true};
+        .host = _i == 0 ? "localhost" : "good.test", .port = f.port, .tls = f.tls};
     *(struct sockaddr_in *)&t.fixed = loopback(f.port);
     dial(&f, t);
     if (_i == 0) {
@@ -289,7 +290,7 @@ START_TEST(test_tls_failures)
     SSL_CTX_free(make_server_ctx(&cert));
     trust(&f, cert);
     X509_free(cert);
-    struct dial_target t = {.host = "good.test", .port = f.port, .tls = true};
+    struct dial_target t = {.host = "good.test", .port = f.port, .tls = f.tls};
     loop_tick(f.l);
     int64_t began = loop_now_ns(f.l);
     dial(&f, t); /* accepted by the kernel, and nobody answers */
@@ -316,7 +317,7 @@ START_TEST(test_cancel_at_every_stage)
     X509_free(cert);
     struct dial_target silent = {.host = "silent.test", .port = f.port};
     struct dial_target plain = {.host = "good.test", .port = f.port};
-    struct dial_target tls = {.host = "good.test", .port = f.port, .tls = true};
+    struct dial_target tls = {.host = "good.test", .port = f.port, .tls = f.tls};
     dial_cancel(dial_start(&f.dialer, &plain, on_dialled, &f)); /* before it began */
     struct dial *d = dial_start(&f.dialer, &silent, on_dialled, &f);
     settle(f.l);
