@@ -130,10 +130,8 @@ void attempt_dial(struct attempt *at, bool fresh)
         at->started_ns = now_of(at);
     struct slice key = slice_of(r->pool_key, r->pool_key_n);
     struct conn *idle = fresh ? NULL : pool_take(px->pool, key);
-    /* A connection to this origin has just failed: the idle ones are likely to be as dead
-     * (retry-semantics 13.1). */
-    if (fresh && !d->xch.once)
-        pool_distrust(px->pool, key);
+    if (d->xch.redialled)
+        pool_stale(px->pool, key);
     if (idle != NULL) {
         connected(at, idle, true);
         return;
@@ -279,7 +277,7 @@ static bool upgraded(const struct attempt *at)
            hopbyhop_websocket(&at->resp.fields);
 }
 
-/* 1xx: 100 lets the body go, others pass unheard; 101 is no interim answer, and unasked a fault. */
+/* 1xx: 100 lets the body go, others are told; 101 is no interim answer, and unasked a fault. */
 static bool take_interim(struct attempt *at)
 {
     unsigned status = at->resp.status;
@@ -288,6 +286,8 @@ static bool take_interim(struct attempt *at)
                        status == 101 ? "101 was not asked for" : "too many interim responses");
         return false;
     }
+    if (status != 100)
+        client_interim(client_of(at), status, at->resp.reason);
     at->head = (struct h1_head){0};
     at->resp = (struct http_resp){0};
     arena_reset(&at->arena);
@@ -409,7 +409,7 @@ void attempt_keep(struct attempt *at)
     forget_conn(at);
     if (good)
         pool_put(px_of(at)->pool, slice_of(at->drive->route.pool_key, at->drive->route.pool_key_n),
-                 conn);
+                 conn, at->reused);
     else
         conn_close(conn, false);
 }

@@ -3,6 +3,7 @@
  * between requests, a look once a second during an exchange. */
 #include "proxy/client.h"
 #include "core/aws/aws.h"
+#include "core/base/fixtext.h"
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
 #include "io/obs/log.h"
@@ -202,6 +203,27 @@ void client_continue(struct client *c)
     conn_flush(c->conn);
 }
 
+void client_interim(struct client *c, unsigned status, struct slice reason)
+{
+    enum { REASON_MAX = 64 }; /* of the peer's making: nothing that could fill the output */
+    /* Whoever waits for the word may take any other interim answer for the final one (PR-03). */
+    bool waits = c->req.expect_continue && !c->sent_100 && c->log.end == 0;
+    uint64_t *word = &c->sent_1xx[(status - 100) / 64], bit = UINT64_C(1) << (status - 100) % 64;
+    if (c->started || waits || c->req.minor == 0 || (*word & bit) != 0)
+        return;
+    *word |= bit;
+    char text[96];
+    struct fixtext line = fixtext_in(text, sizeof text);
+    fixtext_put(&line, SLICE("HTTP/1.1 "));
+    fixtext_number(&line, status);
+    fixtext_put(&line, SLICE(" "));
+    if (reason.n <= REASON_MAX)
+        fixtext_put(&line, reason);
+    fixtext_put(&line, SLICE("\r\n\r\n"));
+    conn_write(c->conn, fixtext_slice(&line));
+    conn_flush(c->conn);
+}
+
 /* --- one exchange
  * ---------------------------------------------------------------------------------------- */
 
@@ -233,6 +255,7 @@ static void start_exchange(struct client *c)
     note_output(c);
     c->must_close = c->req.close;
     c->sent_100 = c->started = c->body_done = false;
+    memset(c->sent_1xx, 0, sizeof c->sent_1xx);
     c->relay = (struct relay){0};
     h1_body_fini(&c->body);
     h1_body_init(&c->body, c->req.framing, c->req.content_length);

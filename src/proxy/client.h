@@ -43,6 +43,7 @@ struct client {
 
     bool body_done;        /* the request body was read whole */
     bool sent_100;         /* the one interim answer went out */
+    uint64_t sent_1xx[2];  /* a bit for each other interim status that went out */
     bool started;          /* bytes of a final answer went out */
     bool must_close;       /* after this exchange */
     bool half_closed;      /* the client sent its FIN; may still read */
@@ -71,6 +72,10 @@ void client_exchange_done(struct client *c, bool ok);
 void client_body_wanted(struct client *c);
 /* The one 100 Continue, if the client waits for it and nothing was sent. */
 void client_continue(struct client *c);
+/* Another interim answer of the upstream (102 to 199): passed on bare and, whatever attempts
+ * repeat, once for each status; never to a 1.0 client, never once the final answer has begun, never
+ * to one that waits for 100 Continue (C11, C14, D6). */
+void client_interim(struct client *c, unsigned status, struct slice reason);
 /* True when the client is known to be gone: fully closed, not just half. */
 bool client_is_gone(struct client *c);
 

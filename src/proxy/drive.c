@@ -179,6 +179,7 @@ static struct access_attempt attempt_facts(const struct drive *d)
         .rule = "",
         .took_ns = loop_now_ns(d->px->loop) - d->attempt.started_ns,
         .reused = d->attempt.reused,
+        .redialled = d->xch.redialled,
     };
 }
 

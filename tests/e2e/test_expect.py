@@ -105,7 +105,33 @@ def test_other_expectations_are_refused(origin, retryd):
     assert origin.requests() == []
 
 
-def test_interim_answers_of_the_origin_do_not_confuse(origin, retryd):
-    origin.answers({"ok": "auto", "interim": [102, 103, 102]})
-    answer = retryd.exchange(sigv4.sts())
-    assert answer.status == 200 and answer.whole
+@pytest.mark.parametrize("clear", [True, False], ids=["plain", "intercepted"])
+def test_other_interim_answers_are_passed_on_bare_and_once(origin, retryd, clear):
+    """RFC 9110 15.2; the second attempt repeats them, the client has heard."""
+    origin.answers({"status": 503, "interim": [102, 103, 102]}, {"ok": "auto", "interim": [103, 102]})
+    answer = retryd.exchange(sigv4.sts(), clear=clear)
+    assert (answer.status, answer.whole) == (200, True)
+    assert [head.split(b" ")[1] for head in answer.interim] == [b"102", b"103"]
+    assert all(head.count(b"\r\n") == 2 for head in answer.interim)
+    assert len(origin.requests()) == 2
+
+
+def test_other_interim_answers_never_reach_a_client_that_waits_for_100(origin, opened):
+    """Clients that read the interim answer by hand take anything else for the final one."""
+    wire, send_head = opened
+    origin.rules({"requests": [{"phase": "head", "steps": [{"interim": [103], "expect": "withhold",
+                                                            "proceed": True}]}]})
+    send_head(expecting())
+    assert wire.head() == INTERIM
+    wire.send(BODY)
+    answer = wire.response("PUT")
+    assert answer.status == 200 and b"100" not in b"".join(answer.interim)
+
+
+def test_no_interim_answer_for_http_1_0(origin, retryd):
+    origin.answers({"ok": "auto", "interim": [102, 103]})
+    request = sigv4.sts()
+    wire = retryd.plain()
+    wire.send(request.bytes(request.absolute()).replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 1))
+    answer = wire.response("POST")
+    assert (answer.status, answer.interim) == (200, []) and wire.ended()

@@ -15,6 +15,7 @@ struct origin {
     struct list bucket;
     struct list idle; /* by struct idle.here, newest last */
     unsigned n;
+    unsigned stale; /* in a row, since one of the idle ones served */
     size_t key_bytes;
     char key[];
 };
@@ -144,7 +145,7 @@ struct conn *pool_take(struct pool *p, struct slice key)
     }
 }
 
-void pool_put(struct pool *p, struct slice key, struct conn *c)
+void pool_put(struct pool *p, struct slice key, struct conn *c, bool was_idle)
 {
     if (p->per_origin == 0 || p->total == 0 || !conn_quiet(c)) {
         conn_close(c, false);
@@ -157,6 +158,8 @@ void pool_put(struct pool *p, struct slice key, struct conn *c)
     list_push_back(&p->age, &i->age);
     o->n++;
     p->n++;
+    if (was_idle)
+        o->stale = 0;
     conn_set_owner(c, on_idle_event, i);
     conn_deadline(c, loop_now_ns(p->loop) + p->idle_ns);
     conn_resume_read(c);
@@ -166,9 +169,13 @@ void pool_put(struct pool *p, struct slice key, struct conn *c)
         drop(oldest(&p->age));
 }
 
-void pool_distrust(struct pool *p, struct slice key)
+void pool_stale(struct pool *p, struct slice key)
 {
-    for (struct origin *o = find(p, key); o; o = find(p, key))
+    enum { DISTRUST_AFTER = 2 };
+    struct origin *o = find(p, key);
+    if (o == NULL || ++o->stale < DISTRUST_AFTER)
+        return;
+    for (; o; o = find(p, key))
         drop(list_entry(o->idle.next, struct idle, here));
 }
 

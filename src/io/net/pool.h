@@ -17,10 +17,12 @@ void pool_free(struct pool *p);
  * caller sets the owner. */
 struct conn *pool_take(struct pool *p, struct slice key);
 /* Takes the connection. Over a cap the oldest idle one (of the origin, of all) is closed. A
- * connection with unread input or unsent output is closed instead. */
-void pool_put(struct pool *p, struct slice key, struct conn *c);
-/* Closes all idle connections of the key (two stale ones in a row: distrust, spec 13.1). */
-void pool_distrust(struct pool *p, struct slice key);
+ * connection with unread input or unsent output is closed instead. was_idle: it came from
+ * pool_take() and served, so others that idle may be as good: no stale one counts any more. */
+void pool_put(struct pool *p, struct slice key, struct conn *c, bool was_idle);
+/* One that pool_take() gave turned out to be closed by the peer. After two in a row the idle ones
+ * of the key are distrusted: all are closed (retry-semantics 13.1). */
+void pool_stale(struct pool *p, struct slice key);
 unsigned pool_idle(const struct pool *p);
 
 #endif

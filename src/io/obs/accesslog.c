@@ -67,6 +67,8 @@ void accesslog_attempt(const struct access_attempt *a)
     quota(&l, a);
     if (a->reused)
         log_bool(&l, "reused", true);
+    if (a->redialled)
+        log_bool(&l, "redialled", true);
     log_end(&l);
     if (tap.attempt)
         tap.attempt(tap.arg, a);

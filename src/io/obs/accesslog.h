@@ -18,7 +18,8 @@ struct access_attempt {
     const char *why;
     int64_t wait_ns, took_ns;
     unsigned quota_before, quota_after;
-    bool reused; /* on a pooled connection */
+    bool reused;    /* on a pooled connection */
+    bool redialled; /* a pooled connection before it was stale: uncounted, unpaid */
 };
 
 struct access_request {

@@ -35,7 +35,7 @@ static void start(struct fixture *f, unsigned per_origin, unsigned total, int64_
 
 static void put(struct fixture *f, const char *key, int i)
 {
-    pool_put(f->p, slice_str(key), f->near[i]);
+    pool_put(f->p, slice_str(key), f->near[i], false);
     f->near[i] = NULL;
 }
 
@@ -189,7 +189,7 @@ START_TEST(test_idle_too_long)
     ck_assert_uint_eq(pool_idle(f.p), 1);
     struct conn *c = take(&f, "s3");
     ck_assert_ptr_nonnull(c);
-    pool_put(f.p, SLICE("s3"), c); /* a new life */
+    pool_put(f.p, SLICE("s3"), c, true); /* a new life */
     run_for(f.l, 40 * NS_PER_MS);
     ck_assert_uint_eq(pool_idle(f.p), 1);
     run_for(f.l, 60 * NS_PER_MS);
@@ -219,10 +219,20 @@ START_TEST(test_distrust)
     put(&f, "s3", 0);
     put(&f, "s3", 1);
     put(&f, "sqs", 2);
-    pool_distrust(f.p, SLICE("s3"));
-    pool_distrust(f.p, SLICE("unknown"));
+    pool_stale(f.p, SLICE("s3"));
+    ck_assert_uint_eq(pool_idle(f.p), 3);
+    struct conn *c = take(&f, "s3"); /* one that works: the count begins anew */
+    pool_put(f.p, SLICE("s3"), c, true);
+    pool_stale(f.p, SLICE("s3"));
+    pool_stale(f.p, SLICE("sqs"));
+    pool_stale(f.p, SLICE("unknown"));
+    pool_stale(f.p, SLICE("unknown"));
+    ck_assert_uint_eq(pool_idle(f.p), 3);
+    put(&f, "s3", 3); /* a new one says nothing of those that idle */
+    pool_stale(f.p, SLICE("s3"));
     ck_assert_uint_eq(pool_idle(f.p), 1);
-    ck_assert(far_is_closed(&f, 0) && far_is_closed(&f, 1) && !far_is_closed(&f, 2));
+    ck_assert(far_is_closed(&f, 0) && far_is_closed(&f, 1) && far_is_closed(&f, 3));
+    ck_assert(!far_is_closed(&f, 2));
     finish(&f);
 }
 END_TEST
