@@ -62,6 +62,7 @@ static const struct access_attempt throttled = {
     .quota_before = 500,
     .quota_after = 495,
     .reused = true,
+    .redialled = true,
 };
 
 static const struct access_request finished = {
@@ -91,7 +92,7 @@ START_TEST(attempt_kv)
         "attempt xid=2a host=dynamodb.us-east-1.amazonaws.com service=dynamodb op=PutItem "
         "attempt=2/3 status=400 code=ThrottlingException class=throttling rule=error_code "
         "decision=retry wait_ms=132.5 took_ms=41 quota_before=500 quota_after=495 "
-        "reused=true\n");
+        "reused=true redialled=true\n");
 }
 END_TEST
 
@@ -105,7 +106,7 @@ START_TEST(attempt_json)
         "\"service\":\"dynamodb\",\"op\":\"PutItem\",\"attempt\":\"2/3\",\"status\":400,"
         "\"code\":\"ThrottlingException\",\"class\":\"throttling\",\"rule\":\"error_code\","
         "\"decision\":\"retry\",\"wait_ms\":132.5,\"took_ms\":41,\"quota_before\":500,"
-        "\"quota_after\":495,\"reused\":true}\n");
+        "\"quota_after\":495,\"reused\":true,\"redialled\":true}\n");
 }
 END_TEST
 
