@@ -236,13 +236,24 @@ static void answer_options(struct client *c)
     part(c);
 }
 
+/* Without its port, which changes with each connection. */
+static struct slice peer_address(const struct client *c)
+{
+    struct slice peer = slice_str(conn_peer(c->conn));
+    const char *colon = peer.n ? memrchr(peer.p, ':', peer.n) : NULL;
+    return colon ? slice_of(peer.p, (size_t)(colon - peer.p)) : peer;
+}
+
 static void start_exchange(struct client *c)
 {
     struct route route;
     enum reply_kind refusal;
     const char *why;
-    enum route_result r = route_request(c->px, &c->req, c->intercepted ? &c->scope : NULL,
-                                        &c->arena, &route, &refusal, &why);
+    const struct route_from from = {
+        .scope = c->intercepted ? &c->scope : NULL,
+        .peer = peer_address(c),
+    };
+    enum route_result r = route_request(c->px, &c->req, &from, &c->arena, &route, &refusal, &why);
     if (r == ROUTE_REFUSED) {
         refuse(c, refusal, why);
         return;

@@ -14,7 +14,7 @@
 #include <time.h>
 
 /* A head that was accepted is at most 64 KiB; Host and Via add less than this. */
-enum { HEAD_OUT_MAX = 72 * 1024, OPERATION_PREFIX_BYTES = 4096 };
+enum { HEAD_OUT_MAX = 72 * 1024 };
 
 static int64_t max_delay_ns(void *arg, int64_t now_ns)
 {
@@ -81,6 +81,65 @@ static void write_head(struct drive *d)
     ASSERT(ok); /* the parser bounded what it accepted */
 }
 
+/* The first bytes of the body; empty when none are there, or no longer. */
+static struct slice body_prefix(const struct drive *d)
+{
+    struct slice prefix;
+    struct bodycur start = {0};
+    struct bodylog *log = &d->client->log;
+    if (log->end == 0 || log->base > 0 || !bodylog_peek(log, &start, &prefix))
+        return SLICE_NONE;
+    return prefix.n > ROUTE_PREFIX_BYTES ? slice_of(prefix.p, ROUTE_PREFIX_BYTES) : prefix;
+}
+
+/* The query protocol names its operation in the form that it sends: looked at once, before the
+ * first attempt if it must be, else when an attempt comes to an end. */
+static void look_at_body(struct drive *d)
+{
+    struct client *c = d->client;
+    if (d->looked || d->route.target.operation.n > 0 || c->log.end == 0)
+        return;
+    d->looked = true;
+    struct slice type = header_get(&c->req.fields, SLICE("Content-Type"));
+    struct slice prefix = body_prefix(d);
+    if (slice_starts_nocase(type, SLICE("application/x-www-form-urlencoded")) && prefix.n > 0)
+        route_identify_late(d->px, &d->route, &c->req, prefix, &c->arena);
+}
+
+/* Whether more of the body is to come before it is known whose budget the request is on. A client
+ * that waits for 100 Continue sends nothing before the upstream was asked. */
+static bool must_wait_for_body(const struct drive *d)
+{
+    const struct client *c = d->client;
+    return !c->body_done && c->log.end < ROUTE_PREFIX_BYTES && !c->req.expect_continue &&
+           bodylog_room(&c->log, NULL) > 0 && route_key_in_body(d->px, &d->route, &c->req);
+}
+
+static void begin(struct drive *d)
+{
+    struct client *c = d->client;
+    struct proxy *px = d->px;
+    d->begun = true;
+    if (route_key_in_body(px, &d->route, &c->req))
+        look_at_body(d);
+    route_budget(px, &d->route, &c->req, body_prefix(d), &c->arena);
+    admission_ticket_init(&d->ticket, &px->admission, d->route.budget, on_wake, d);
+    struct xch_env env = {.policy = &d->route.effective.policy,
+                          .budget = &d->ticket.base,
+                          .max_admission_ns = px->config->max_admission_ns,
+                          .rng = rng_as_source(&px->rng),
+                          .max_delay_ns = max_delay_ns,
+                          .can_park = can_park,
+                          .arg = d};
+    /* Where retries are off, an idempotent request may still be sent again on a fresh connection
+     * when a pooled one turns out stale (RFC 9112 9.3.1); anything else goes out once. */
+    bool once = !d->route.effective.may_repeat && !http_method_idempotent(c->req.method_id);
+    xch_init(&d->xch, &env, !once);
+    if (once)
+        bodylog_give_up(&c->log);
+    drive_event(d, &(struct xch_event){.kind = XEV_START});
+}
+
 struct drive *drive_start(struct client *c, const struct route *route)
 {
     struct drive *d = xcalloc(1, sizeof *d);
@@ -96,24 +155,10 @@ struct drive *drive_start(struct client *c, const struct route *route)
                                        px->config->max_signature_age_ns / NS_PER_S);
     loop_timer_init(&d->timer, px->loop, on_timer, d);
     attempt_init(&d->attempt, d);
-    admission_ticket_init(&d->ticket, &px->admission, d->route.budget, on_wake, d);
     write_head(d);
-
-    struct xch_env env = {.policy = &d->route.effective.policy,
-                          .budget = &d->ticket.base,
-                          .max_admission_ns = px->config->max_admission_ns,
-                          .rng = rng_as_source(&px->rng),
-                          .max_delay_ns = max_delay_ns,
-                          .can_park = can_park,
-                          .arg = d};
-    /* Where retries are off, an idempotent request may still be sent again on a fresh connection
-     * when a pooled one turns out stale (RFC 9112 9.3.1); anything else goes out once. */
-    bool once = !d->route.effective.may_repeat && !http_method_idempotent(c->req.method_id);
-    xch_init(&d->xch, &env, !once);
-    if (once)
-        bodylog_give_up(&c->log);
     c->drive = d;
-    drive_event(d, &(struct xch_event){.kind = XEV_START});
+    if (!must_wait_for_body(d))
+        begin(d);
     return d;
 }
 
@@ -317,25 +362,6 @@ static void perform(struct drive *d, const struct xch_action *act)
     }
 }
 
-/* The query protocol names its operation in the form that it sends: looked at once, when an attempt
- * comes to an end. */
-static void look_at_body(struct drive *d)
-{
-    struct slice prefix;
-    struct bodycur start = {0};
-    struct client *c = d->client;
-    if (d->looked || d->route.target.operation.n > 0 || c->log.end == 0)
-        return;
-    d->looked = true;
-    struct slice type = header_get(&c->req.fields, SLICE("Content-Type"));
-    if (!slice_starts_nocase(type, SLICE("application/x-www-form-urlencoded")) || c->log.base > 0 ||
-        !bodylog_peek(&c->log, &start, &prefix))
-        return;
-    if (prefix.n > OPERATION_PREFIX_BYTES)
-        prefix.n = OPERATION_PREFIX_BYTES;
-    route_identify_late(d->px, &d->route, &c->req, prefix, &c->arena);
-}
-
 static bool step(struct drive *d, const struct xch_event *ev)
 {
     struct xch_acts acts;
@@ -399,6 +425,11 @@ const struct bodycur *drive_cursor(const struct drive *d)
 
 void drive_body_more(struct drive *d)
 {
+    if (!d->begun) {
+        if (!must_wait_for_body(d))
+            begin(d);
+        return;
+    }
     if (d->attempt.sending)
         tell_unreplayable(d);
     upload_more(&d->attempt);
@@ -412,6 +443,10 @@ void drive_client_drained(struct drive *d)
 void drive_client_gone(struct drive *d, const char *end)
 {
     d->end = end;
+    if (!d->begun) {
+        finish(d);
+        return;
+    }
     drive_event(d, &(struct xch_event){.kind = XEV_CLIENT_GONE});
 }
 

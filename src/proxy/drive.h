@@ -24,6 +24,7 @@ struct drive {
     unsigned n_pending;
     bool stepping;
     bool parked;
+    bool begun;  /* the machine was started: what it hangs on is known */
     bool looked; /* at the body, for the operation */
     bool told_unreplayable;
 
@@ -39,7 +40,8 @@ struct drive {
     int64_t parked_until_ns;
 };
 
-/* Takes the route (its budget). The client's request stays the client's. */
+/* Copies the route. The client's request stays the client's. Begins at once, or when so much of the
+ * body is there as the key of the upstream client hangs on. */
 struct drive *drive_start(struct client *c, const struct route *route);
 
 /* From the attempt. */

@@ -1,5 +1,6 @@
 /* Routing: one parsed authority feeds policy, DNS, SNI, pool key, budget key and log (C5). */
 #include "proxy/route.h"
+#include "core/aws/resource.h"
 #include "core/base/fixtext.h"
 #include "core/base/num.h"
 
@@ -152,38 +153,6 @@ static bool max_forwards(struct http_req *req, struct arena *a)
     return true;
 }
 
-/* Upstream client = signing name + region + access key id; unsigned: host and port. People see the
- * same with the end of the key id only. */
-static struct budget *find_budget(struct proxy *px, const struct route *r)
-{
-    char key_text[HTTP_HOST_MAX * 2], label_text[BUDGETS_LABEL_MAX + 1];
-    struct fixtext key = fixtext_in(key_text, sizeof key_text);
-    struct fixtext label = fixtext_in(label_text, sizeof label_text);
-    const struct aws_target *t = &r->target;
-    struct slice caller = t->access_key;
-    if (caller.n > 0) {
-        fixtext_put(&key, SLICE("k|"));
-        fixtext_put(&key, t->signing_name);
-        fixtext_put(&key, SLICE("|"));
-        fixtext_put(&key, t->region);
-        fixtext_put(&key, SLICE("|"));
-        fixtext_put(&key, caller);
-        fixtext_put(&label, t->signing_name);
-        fixtext_put(&label, SLICE("/"));
-        fixtext_put(&label, t->region);
-        fixtext_put(&label, SLICE("/…"));
-        fixtext_put(&label, caller.n > 4 ? slice_of(caller.p + caller.n - 4, 4) : SLICE_NONE);
-    } else {
-        fixtext_put(&key, SLICE("h|"));
-        fixtext_put(&key, slice_str(r->origin.host));
-        fixtext_put(&key, SLICE(":"));
-        fixtext_number(&key, r->origin.port);
-        fixtext_put(&label, slice_str(key_text + 2));
-    }
-    return budgets_acquire(px->budgets, fixtext_slice(&key), fixtext_slice(&label),
-                           loop_now_ns(px->loop));
-}
-
 static void find_settings(const struct proxy *px, const struct http_req *req, struct route *r)
 {
     const struct config *c = px->config;
@@ -195,6 +164,7 @@ static void find_settings(const struct proxy *px, const struct http_req *req, st
         .method_text = req->method,
         .idempotency_key = header_has(&req->fields, SLICE("Idempotency-Key")),
         .intercept_listed = in_list(c->intercept_hosts, c->n_intercept_hosts, host),
+        .listener = r->from.listener,
     };
     config_effective(c, &facts, &r->effective);
 }
@@ -210,10 +180,10 @@ static bool came_through_here(const struct proxy *px, const struct http_req *req
 }
 
 enum route_result route_request(struct proxy *px, struct http_req *req,
-                                const struct authority *scope, struct arena *a, struct route *out,
+                                const struct route_from *from, struct arena *a, struct route *out,
                                 enum reply_kind *refusal, const char **why)
 {
-    *out = (struct route){.budget = NULL};
+    *out = (struct route){.budget = NULL, .from = *from};
     *why = "";
     if (req->method_id == HTTP_TRACE) {
         *refusal = REPLY_METHOD;
@@ -223,7 +193,7 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
         *refusal = REPLY_LOOP;
         return ROUTE_REFUSED;
     }
-    if (!find_origin(px, req, scope, a, out, refusal, why))
+    if (!find_origin(px, req, from->scope, a, out, refusal, why))
         return ROUTE_REFUSED;
     if (!max_forwards(req, a))
         return ROUTE_ANSWER_OPTIONS;
@@ -238,7 +208,6 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
     out->wire = aws_wire_of(req, &out->target);
     find_settings(px, req, out);
     route_resolve(px->config, &out->origin, &out->fixed);
-    out->budget = find_budget(px, out);
     return ROUTE_FORWARD;
 }
 
@@ -248,6 +217,135 @@ void route_identify_late(struct proxy *px, struct route *r, const struct http_re
     aws_identify(req, slice_str(r->origin.host), r->path_query, body_prefix, a, &r->target);
     if (r->target.operation.n > 0)
         find_settings(px, req, r); /* a rule may ask for the operation */
+}
+
+/* --- the upstream client (architecture 14) --- */
+
+/* What is known of the parts of a key. */
+struct client_key {
+    const struct route *route;
+    struct slice resource;
+    struct fixtext key, label;
+};
+
+static bool has_part(const struct config *c, enum budget_part part)
+{
+    for (size_t i = 0; i < c->n_budget_parts; i++) {
+        if (c->budget_parts[i] == part)
+            return true;
+    }
+    return false;
+}
+
+static bool is_form(const struct http_req *req)
+{
+    struct slice type = header_get(&req->fields, SLICE("Content-Type"));
+    return slice_starts_nocase(type, SLICE("application/x-www-form-urlencoded"));
+}
+
+bool route_key_in_body(const struct proxy *px, const struct route *r, const struct http_req *req)
+{
+    const struct config *c = px->config;
+    return (has_part(c, BUDGET_PART_OPERATION) && r->target.operation.n == 0 && is_form(req)) ||
+           (has_part(c, BUDGET_PART_RESOURCE) && resource_in_body(&r->target));
+}
+
+/* A NUL ends each part: none has one inside. */
+static void put_key(struct client_key *k, char part, struct slice value)
+{
+    fixtext_put(&k->key, slice_of(&part, 1));
+    fixtext_put(&k->key, value);
+    fixtext_put(&k->key, slice_of("", 1));
+}
+
+static void put_label(struct client_key *k, struct slice value)
+{
+    if (value.n == 0)
+        return;
+    if (k->label.n > 0)
+        fixtext_put(&k->label, SLICE("/"));
+    fixtext_put(&k->label, value);
+}
+
+/* People see the end of an access key id only. */
+static void put_caller(struct client_key *k, struct slice key_id)
+{
+    put_key(k, 'k', key_id);
+    put_label(k, SLICE("…"));
+    if (key_id.n > 4)
+        fixtext_put(&k->label, slice_of(key_id.p + key_id.n - 4, 4));
+}
+
+static void put_origin(struct client_key *k)
+{
+    char text[AUTHORITY_TEXT_MAX];
+    authority_text(&k->route->origin, text);
+    put_key(k, 'h', slice_str(text));
+    put_label(k, slice_str(text));
+}
+
+static void put_part(struct client_key *k, enum budget_part part, bool is_signed)
+{
+    const struct aws_target *t = &k->route->target;
+    switch (part) {
+    case BUDGET_PART_SERVICE:
+        if (is_signed) {
+            put_key(k, 's', t->signing_name);
+            put_label(k, t->signing_name);
+        }
+        break;
+    case BUDGET_PART_REGION:
+        if (is_signed) {
+            put_key(k, 'r', t->region);
+            put_label(k, t->region);
+        }
+        break;
+    case BUDGET_PART_ACCESS_KEY:
+        if (is_signed)
+            put_caller(k, t->access_key);
+        break;
+    case BUDGET_PART_OPERATION:
+        put_key(k, 'o', t->operation);
+        put_label(k, t->operation);
+        break;
+    case BUDGET_PART_RESOURCE:
+        put_key(k, 'n', k->resource);
+        put_label(k, k->resource);
+        break;
+    case BUDGET_PART_HOST:
+        if (is_signed)
+            put_origin(k);
+        break;
+    case BUDGET_PART_PEER:
+        put_key(k, 'p', k->route->from.peer);
+        put_label(k, k->route->from.peer);
+        break;
+    case BUDGET_PART_LISTENER:
+        put_key(k, 'l', k->route->from.listener);
+        put_label(k, k->route->from.listener);
+        break;
+    }
+}
+
+/* Unsigned requests have their host and port in place of service, region and caller. */
+void route_budget(struct proxy *px, struct route *r, const struct http_req *req,
+                  struct slice body_prefix, struct arena *a)
+{
+    enum { KEY_MAX = 2048 }; /* every part at its longest */
+    const struct config *c = px->config;
+    char key[KEY_MAX], label[BUDGETS_LABEL_MAX + 1];
+    struct client_key k = {
+        .route = r, .key = fixtext_in(key, sizeof key), .label = fixtext_in(label, sizeof label)};
+    bool is_signed = r->target.access_key.n > 0;
+    if (has_part(c, BUDGET_PART_RESOURCE))
+        k.resource = resource_read(req, &r->target, slice_str(r->origin.host), r->path_query,
+                                   body_prefix, a);
+    if (!is_signed)
+        put_origin(&k);
+    for (size_t i = 0; i < c->n_budget_parts; i++)
+        put_part(&k, (enum budget_part)c->budget_parts[i], is_signed);
+    r->budget = budgets_acquire(px->budgets, fixtext_slice(&k.key), fixtext_slice(&k.label),
+                                loop_now_ns(px->loop));
 }
 
 void route_release(struct route *r)

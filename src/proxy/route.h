@@ -8,6 +8,13 @@
 
 enum { ROUTE_POOL_KEY_MAX = AUTHORITY_TEXT_MAX + 8 };
 
+/* By which way a request came: borrowed for the life of its route. */
+struct route_from {
+    const struct authority *scope; /* inside an opened tunnel its CONNECT authority, else NULL */
+    struct slice peer;             /* who sent it, without a port: for keys */
+    struct slice listener;         /* the name of the listener */
+};
+
 struct route {
     struct authority origin;
     bool tls;
@@ -15,28 +22,35 @@ struct route {
     struct slice host;       /* Host to send; empty: as received */
     struct aws_target target;
     struct effective effective; /* the settings for this request, its retry policy among them */
-    struct budget *budget;      /* held; route_release */
-    enum aws_wire wire;         /* for own answers */
+    struct budget *budget;      /* from route_budget; route_release */
+    struct route_from from;
+    enum aws_wire wire; /* for own answers */
     char pool_key[ROUTE_POOL_KEY_MAX];
     size_t pool_key_n;
     struct sockaddr_storage fixed; /* from `resolve` */
 };
 
 enum route_result {
-    ROUTE_FORWARD,        /* *out is filled, its budget held */
+    ROUTE_FORWARD,        /* *out is filled; the budget comes later */
     ROUTE_REFUSED,        /* answer *refusal; *why is static text or "" */
     ROUTE_ANSWER_OPTIONS, /* OPTIONS with Max-Forwards: 0 ends here */
 };
 
-/* scope: inside an opened tunnel its CONNECT authority, else NULL. May rewrite Max-Forwards in the
- * request's fields (on the arena). */
+/* May rewrite Max-Forwards in the request's fields (on the arena). */
 enum route_result route_request(struct proxy *px, struct http_req *req,
-                                const struct authority *scope, struct arena *a, struct route *out,
+                                const struct route_from *from, struct arena *a, struct route *out,
                                 enum reply_kind *refusal, const char **why);
 /* The query protocol names its operation in the body: looks again, once the first bytes of it are
  * there. */
 void route_identify_late(struct proxy *px, struct route *r, const struct http_req *req,
                          struct slice body_prefix, struct arena *a);
+/* Whether the upstream client hangs on the body: its first ROUTE_PREFIX_BYTES are then to be
+ * waited for. */
+enum { ROUTE_PREFIX_BYTES = 4096 };
+bool route_key_in_body(const struct proxy *px, const struct route *r, const struct http_req *req);
+/* Finds the budget of the request's upstream client and holds it. */
+void route_budget(struct proxy *px, struct route *r, const struct http_req *req,
+                  struct slice body_prefix, struct arena *a);
 void route_release(struct route *r);
 
 /* What CONNECT to this authority becomes. */

@@ -85,6 +85,10 @@ SECTIONS = [
     ("partitions.def", "Domain suffixes of the partitions", None, {
         "SUFFIX": Kind(None, ("suffix", code)),
     }),
+    ("resources.def", "Resources",
+     "What a request works on, for `budgets.key`. The first place that holds something counts.", {
+         "RESOURCE": Kind(None, ("service", code), ("place", lower), ("name", code)),
+     }),
     ("services.def", "Services",
      "Hosts: what stands before region and suffix; `-fips` and `dualstack` forms are understood without a row.", {
          "SPECIAL": Kind("With rules of their own", ("name", code), ("signing name", code), ("special", words(QUIRKS)),

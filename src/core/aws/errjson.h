@@ -5,8 +5,6 @@
 
 #include "core/aws/errcode.h"
 
-enum { ERRJSON_DEPTH_MAX = 32 };
-
 /* whole: body is all of it, and anything but one JSON object gives no code. Otherwise what the
  * members that are there say. The code is cleaned and on the arena. */
 void errjson_read(struct slice body, bool whole, struct arena *a, struct errcode *out);
