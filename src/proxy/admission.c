@@ -7,11 +7,17 @@
 #include <stdlib.h>
 
 #define LOOK_AGAIN_NS (250 * NS_PER_MS)
+/* A head that did not ask for so long does not wait, whatever it says. */
+#define SILENT_NS (2 * LOOK_AGAIN_NS)
+#define PATIENCE_NS (20 * NS_PER_MS)
+#define YIELD_NS (2 * NS_PER_MS)
 
 struct admission_queue {
     struct list link; /* in its bucket */
     uint64_t id;
     struct list waiters;
+    int64_t yielding_ns; /* since when a token is left to other workers; 0: not so */
+    int64_t passed_ns;   /* those that were not seen since are waited for no more */
 };
 
 void admission_init(struct admission *a)
@@ -37,7 +43,8 @@ static struct admission_ticket *head(const struct admission_queue *q)
     return list_entry(q->waiters.next, struct admission_ticket, link);
 }
 
-static void enter(struct admission_ticket *t, struct admission_queue *q)
+static struct admission_queue *enter(struct admission_ticket *t, struct admission_queue *q,
+                                     int64_t now_ns)
 {
     if (q == NULL) {
         q = xcalloc(1, sizeof *q);
@@ -46,8 +53,10 @@ static void enter(struct admission_ticket *t, struct admission_queue *q)
         list_push_back(&t->all->buckets[q->id % ADMISSION_BUCKETS], &q->link);
     }
     t->queue = q;
+    t->since_ns = now_ns;
     list_push_back(&q->waiters, &t->link);
     budgets_wait(t->budget, 1);
+    return q;
 }
 
 void admission_leave(struct admission_ticket *t)
@@ -60,9 +69,11 @@ void admission_leave(struct admission_ticket *t)
     list_remove(&t->link);
     budgets_wait(t->budget, -1);
     if (list_empty(&q->waiters)) {
+        budgets_show_head(t->budget, 0);
         list_remove(&q->link);
         free(q);
     } else if (was_head) {
+        budgets_show_head(t->budget, head(q)->since_ns);
         head(q)->wake(head(q)->arg);
     }
 }
@@ -90,23 +101,60 @@ static unsigned tokens(const struct budget *b, unsigned capacity)
     return real->ops->tokens(real, capacity);
 }
 
-static int64_t admit(struct budget *b, int64_t now_ns)
+/* How long a head leaves the next token to those of other workers that came before it; 0: not, or
+ * not any more. */
+static int64_t yield(struct admission_queue *q, struct budget *budget, int64_t now_ns)
 {
-    struct admission_ticket *t = ticket(b);
-    struct admission_queue *q = t->queue != NULL ? t->queue : find(t);
-    if (q != NULL && head(q) != t) {
-        if (t->queue == NULL)
-            enter(t, q);
-        return LOOK_AGAIN_NS;
+    int64_t seen_ns = q->passed_ns > now_ns - SILENT_NS ? q->passed_ns : now_ns - SILENT_NS;
+    int64_t wait_ns = 0;
+    bool behind = budgets_is_behind(budget, head(q)->since_ns, seen_ns);
+    if (behind)
+        wait_ns = budgets_token_wait(budget, now_ns);
+    if (!behind || wait_ns > 0) {
+        q->yielding_ns = 0;
+        return wait_ns;
     }
-    int64_t wait_ns = t->budget->ops->admit(t->budget, now_ns);
+    if (q->yielding_ns == 0)
+        q->yielding_ns = now_ns;
+    if (now_ns - q->yielding_ns < PATIENCE_NS)
+        return YIELD_NS;
+    if (budgets_is_behind(budget, head(q)->since_ns, q->yielding_ns)) {
+        q->yielding_ns = now_ns; /* they do come, and this is another token */
+        return YIELD_NS;
+    }
+    q->passed_ns = now_ns;
+    q->yielding_ns = 0;
+    return 0;
+}
+
+/* Of a head, or of one before whom nobody waits here. */
+static int64_t ask(struct admission_ticket *t, int64_t now_ns)
+{
+    struct admission_queue *q = t->queue;
+    if (q == NULL && budgets_is_behind(t->budget, now_ns, now_ns - SILENT_NS))
+        q = enter(t, NULL, now_ns);
+    int64_t wait_ns = q != NULL ? yield(q, t->budget, now_ns) : 0;
+    if (wait_ns == 0)
+        wait_ns = t->budget->ops->admit(t->budget, now_ns);
     if (wait_ns == 0) {
         admission_leave(t);
         return 0;
     }
-    if (t->queue == NULL)
-        enter(t, NULL);
+    if (q == NULL)
+        enter(t, NULL, now_ns);
+    budgets_show_head(t->budget, t->since_ns);
     return wait_ns < LOOK_AGAIN_NS ? wait_ns : LOOK_AGAIN_NS;
+}
+
+static int64_t admit(struct budget *b, int64_t now_ns)
+{
+    struct admission_ticket *t = ticket(b);
+    struct admission_queue *q = t->queue != NULL ? t->queue : find(t);
+    if (q == NULL || head(q) == t)
+        return ask(t, now_ns);
+    if (t->queue == NULL)
+        enter(t, q, now_ns);
+    return LOOK_AGAIN_NS;
 }
 
 static void observe(struct budget *b, bool throttled, int64_t now_ns)

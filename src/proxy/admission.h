@@ -1,10 +1,15 @@
-/* Who may send next, in adaptive mode: the requests of one worker that wait for the send tokens of
- * one upstream client, first come, first served (retry-semantics 9.2).
+/* Who may send next, in adaptive mode: the requests that wait for the send tokens of one upstream
+ * client, first come, first served (retry-semantics 9.2), whichever worker they came to.
  *
- * Only the head of a queue asks the limiter; the others are woken when they become the head. The
- * head looks again when an attempt of this worker has moved the rate, and at the latest after a
- * quarter of a second, since other workers move it too. Nothing is reserved while waiting: a token
- * is taken only when it is granted. */
+ * A worker has a queue of its own, of which only the head asks the limiter; the others are woken
+ * when they become the head. The head asks again when an attempt of this worker has moved the rate,
+ * and at the latest after a quarter of a second, since other workers move it too. Nothing is
+ * reserved while waiting: a token is taken only when it is granted.
+ *
+ * Between workers, heads tell each other since when they wait. Where a token is there, a head
+ * leaves it to those that came before: for 20 ms at most, and not at all to one that has not been
+ * seen since it was waited for in vain. So a worker with many waiters sends as many more, none can
+ * hold up the others, and no token is lost, as the bucket keeps it meanwhile. */
 #ifndef RETRYD_PROXY_ADMISSION_H
 #define RETRYD_PROXY_ADMISSION_H
 
@@ -25,6 +30,7 @@ struct admission_ticket {
     struct budget *budget;         /* the real one */
     struct list link;              /* in the queue */
     struct admission_queue *queue; /* NULL: not waiting */
+    int64_t since_ns;              /* waiting */
     void (*wake)(void *arg); /* ask again, soon; never called from within a call of this room by the
                                 ticket itself */
     void *arg;

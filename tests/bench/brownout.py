@@ -170,12 +170,15 @@ async def closed_loop(origin, port, clients, seconds, doubled_at):
     return figures
 
 
-def brownout(workdir, mode, seconds=SECONDS, doubled_at=DOUBLED_AT, clients=CLIENTS, workers=WORKERS):
-    """The whole story; its figures."""
+def brownout(workdir, mode, seconds=SECONDS, doubled_at=DOUBLED_AT, clients=CLIENTS, workers=WORKERS,
+             started=None):
+    """The whole story; its figures. started: is told of the daemon before the first client comes."""
     origin = Origin(RATE, BURST)
     retryd = Retryd(workdir, config={"resolve": {"*.amazonaws.com": "127.0.0.1:%d" % origin.port}, "workers": workers,
                                      "retry": {"mode": mode}, "log": {"level": "warn"}})
     try:
+        if started:
+            started(retryd)
         return asyncio.run(closed_loop(origin, retryd.port, clients, seconds, doubled_at))
     finally:
         retryd.stop()

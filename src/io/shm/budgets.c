@@ -101,6 +101,7 @@ static struct shm_desk *desk_of(const struct handle *h)
     atomic_store_explicit(&d->granted, 0, memory_order_relaxed);
     atomic_store_explicit(&d->refused, 0, memory_order_relaxed);
     atomic_store_explicit(&d->waiting, 0, memory_order_relaxed);
+    atomic_store_explicit(&d->head_since_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&d->id, h->id, memory_order_release);
     return d;
 }
@@ -353,4 +354,60 @@ void budgets_wait(struct budget *b, int change)
         count--;
     atomic_store_explicit(&d->waiting, (uint64_t)h->t->generation << 32 | count,
                           memory_order_relaxed);
+}
+
+/* --- whose turn it is among the seats --- */
+
+void budgets_show_head(struct budget *b, int64_t since_ns)
+{
+    const struct handle *h = self(b);
+    if (h->id == 0)
+        return;
+    struct shm_desk *d = desk_of(h);
+    atomic_store_explicit(&d->head_asked_ns, h->t->now_ns, memory_order_relaxed);
+    atomic_store_explicit(&d->head_since_ns, since_ns, memory_order_relaxed);
+}
+
+/* A desk that its seat's holder before left behind is told by the generation. The words of a desk
+ * need no order among each other: one that is taken for older or younger than it is costs a moment
+ * of patience, or a place in the order. */
+static bool is_before(const struct handle *h, unsigned seat, uint32_t generation, int64_t since_ns,
+                      int64_t seen_ns)
+{
+    const struct shm_desk *d = shm_desk(h->t->region, h->slot, seat);
+    uint64_t opener = atomic_load_explicit(&h->t->region->seats[seat].opener, memory_order_relaxed);
+    if (opener == 0 || atomic_load_explicit(&d->id, memory_order_relaxed) != h->id)
+        return false;
+    uint64_t waiting = atomic_load_explicit(&d->waiting, memory_order_relaxed);
+    int64_t theirs_ns = atomic_load_explicit(&d->head_since_ns, memory_order_relaxed);
+    return (uint32_t)waiting != 0 && waiting >> 32 == generation && theirs_ns != 0 &&
+           theirs_ns < since_ns &&
+           atomic_load_explicit(&d->head_asked_ns, memory_order_relaxed) > seen_ns;
+}
+
+/* Seats are claimed from the first on, so none beyond one that was never claimed was. */
+bool budgets_is_behind(const struct budget *b, int64_t since_ns, int64_t seen_ns)
+{
+    const struct handle *h = (const struct handle *)b;
+    for (unsigned i = 0; h->id != 0 && i < SHM_SEATS; i++) {
+        const struct shm_seat *s = &h->t->region->seats[i];
+        uint32_t generation = atomic_load_explicit(&s->generation, memory_order_relaxed);
+        if (generation == 0)
+            break;
+        if (i != h->t->seat && is_before(h, i, generation, since_ns, seen_ns))
+            return true;
+    }
+    return false;
+}
+
+int64_t budgets_token_wait(struct budget *b, int64_t now_ns)
+{
+    struct handle *h = self(b);
+    struct cow_copy copy;
+    struct limiter next;
+    int64_t wait_ns;
+    tell_now(h->t, now_ns);
+    cow_read(h->t->region, h->slot, h->id, &copy);
+    limiter_step(&copy.limiter, LIMITER_ACQUIRE, now_ns, &next, &wait_ns);
+    return wait_ns;
 }

@@ -35,6 +35,16 @@ uint64_t budgets_id(const struct budget *b);
 /* One more, or one less, request of this seat that waits for the budget's limiter. */
 void budgets_wait(struct budget *b, int change);
 
+/* --- whose turn it is among the seats: hints, taken for true by nobody --- */
+
+/* The first of this seat's waiters began to wait then, and asks now; 0: nobody waits. Keys that
+ * share an overflow entry keep no order. */
+void budgets_show_head(struct budget *b, int64_t since_ns);
+/* Whether the first waiter of another seat, seen asking after seen_ns, began to wait earlier. */
+bool budgets_is_behind(const struct budget *b, int64_t since_ns, int64_t seen_ns);
+/* What admit would return, with nothing taken. */
+int64_t budgets_token_wait(struct budget *b, int64_t now_ns);
+
 /* --- for people --- */
 
 struct budgets_entry {

@@ -78,6 +78,8 @@ struct shm_desk {
     _Alignas(64) _Atomic uint64_t id; /* whose the counters are */
     _Atomic uint64_t throttles, granted, refused;
     _Atomic uint64_t waiting; /* generation of the seat << 32 | count */
+    /* Of the first who waits: since when, 0: no order is kept; when it asked last. */
+    _Atomic int64_t head_since_ns, head_asked_ns;
 };
 
 _Static_assert(sizeof(struct shm_header) <= SHM_HEADER_BYTES, "");
