@@ -39,16 +39,13 @@ static void add_no_proxy(struct environ_list *l)
     free(all);
 }
 
-void environ_build(struct environ_list *l, const char *address, const char *root,
-                   const char *bundle)
+void environ_build(struct environ_list *l, const char *url, const char *root, const char *bundle)
 {
     static const char *const proxies[] = {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"};
     /* These replace the program's own store, so they get the system's certificates and our root. */
     static const char *const bundles[] = {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",
                                           "CURL_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE"};
-    char url[300];
     *l = (struct environ_list){.n = 0};
-    snprintf(url, sizeof url, "http://%s", address);
     for (size_t i = 0; i < ARRAY_LEN(proxies); i++)
         add(l, proxies[i], url);
     add_no_proxy(l);

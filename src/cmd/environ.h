@@ -15,11 +15,10 @@ struct environ_list {
     size_t n;
 };
 
-/* address: host:port of the listener; root and bundle: the CA files. NO_PROXY keeps what is set
+/* url: of the proxy; root and bundle: the CA files. NO_PROXY keeps what is set
  * already and gains the metadata and loopback addresses; AWS_MAX_ATTEMPTS is 1 unless set (two
  * layers of retries multiply). */
-void environ_build(struct environ_list *l, const char *address, const char *root,
-                   const char *bundle);
+void environ_build(struct environ_list *l, const char *url, const char *root, const char *bundle);
 void environ_fini(struct environ_list *l);
 
 #endif

@@ -71,7 +71,9 @@ static bool start(struct exec *x, char **command, const sigset_t *old_mask)
 {
     const struct setup *s = &x->setup;
     struct environ_list env;
-    environ_build(&env, s->address, ca_root_path(s->ca), ca_bundle_path(s->ca));
+    char url[ENTRANCE_URL_MAX];
+    entrance_url(&s->entrances[0].rules, s->entrances[0].text, url);
+    environ_build(&env, url, ca_root_path(s->ca), ca_bundle_path(s->ca));
     x->child = fork();
     if (x->child == 0) {
         sigprocmask(SIG_SETMASK, old_mask, NULL);
@@ -117,15 +119,9 @@ static int supervise(const struct config *config, char **command)
     return x.status;
 }
 
-/* A listener of its own, and no log among the command's output unless a file is named. */
-static void make_private(struct load_result *r)
+/* No log among the command's output unless a file is named. */
+static void keep_quiet(struct load_result *r)
 {
-    struct authority *any = &r->config->listen[0];
-    r->config->n_listen = 1;
-    any->kind = AUTHORITY_IPV4;
-    memcpy(any->host, "127.0.0.1", sizeof "127.0.0.1");
-    memcpy(any->addr, "\x7f\0\0\1", 4);
-    any->port = 0;
     if (r->config->log_file == NULL)
         r->config->log_level = LOG_LEVEL_WARN;
 }
@@ -166,7 +162,7 @@ int cmd_exec(int argc, char **argv)
         summary_init(&s, want_timeline);
         struct accesslog_tap tap = summary_tap(&s);
         accesslog_set_tap(&tap);
-        make_private(&r);
+        keep_quiet(&r);
         status = supervise(r.config, argv + r.first_operand);
         accesslog_set_tap(NULL);
         if (status >= 0 && (want_summary || want_timeline))

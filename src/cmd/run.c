@@ -15,10 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static void print_exports(const char *address, const char *root, const char *bundle)
+static void print_exports(const char *url, const char *root, const char *bundle)
 {
     struct environ_list l;
-    environ_build(&l, address, root, bundle);
+    environ_build(&l, url, root, bundle);
     for (size_t i = 0; i < l.n; i++) {
         /* Single quotes, with those inside a value closed and escaped: safe in every POSIX shell.
          */
@@ -30,8 +30,8 @@ static void print_exports(const char *address, const char *root, const char *bun
     environ_fini(&l);
 }
 
-/* FILE gets "host:port\n" whole or not at all. */
-static bool write_ready_file(const char *path, const char *address)
+/* FILE gets a line for each listener, "host:port" or "unix:/path", whole or not at all. */
+static bool write_ready_file(const char *path, const struct setup *s)
 {
     char tmp[4096];
     int n = snprintf(tmp, sizeof tmp, "%s.tmp", path);
@@ -40,7 +40,9 @@ static bool write_ready_file(const char *path, const char *address)
     int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return false;
-    bool ok = dprintf(fd, "%s\n", address) > 0;
+    bool ok = true;
+    for (size_t i = 0; i < s->n_entrances; i++)
+        ok = dprintf(fd, "%s\n", s->entrances[i].text) > 0 && ok;
     ok = close(fd) == 0 && ok;
     return ok && rename(tmp, path) == 0;
 }
@@ -54,18 +56,25 @@ struct run {
 static bool announce(void *arg)
 {
     struct run *r = arg;
-    const char *address = r->setup.address;
-    printf("listening on %s\n", address);
-    if (getenv("NOTIFY_SOCKET") == NULL) {
+    const struct setup *s = &r->setup;
+    char url[ENTRANCE_URL_MAX];
+    bool has_url = false;
+    for (size_t i = 0; i < s->n_entrances; i++) {
+        const struct entrance *e = &s->entrances[i];
+        printf("listening on %s\n", e->text);
+        log_msg(LOG_LEVEL_INFO, "listening", "listener=%s listen=%s", e->rules.name, e->text);
+        has_url = has_url || entrance_url(&e->rules, e->text, url);
+    }
+    if (getenv("NOTIFY_SOCKET") == NULL && has_url) {
         puts("# for the programs that shall use it:");
-        print_exports(address, ca_root_path(r->setup.ca), ca_bundle_path(r->setup.ca));
+        print_exports(url, ca_root_path(r->setup.ca), ca_bundle_path(r->setup.ca));
     }
     fflush(stdout);
-    if (r->ready_file != NULL && !write_ready_file(r->ready_file, address)) {
+    if (r->ready_file != NULL && !write_ready_file(r->ready_file, s)) {
         fprintf(stderr, "retryd: %s: cannot be written\n", r->ready_file);
         return false;
     }
-    log_msg(LOG_LEVEL_INFO, "ready", "version=%s listen=%s", RETRYD_VERSION, address);
+    log_msg(LOG_LEVEL_INFO, "ready", "version=%s listen=%s", RETRYD_VERSION, s->entrances[0].text);
     notify_send("READY=1");
     return true;
 }
@@ -131,22 +140,38 @@ int cmd_run(int argc, char **argv)
     return status;
 }
 
+/* Of the first listener that has one. Returns what is in the way, or NULL. */
+static const char *configured_url(const struct config *c, char url[ENTRANCE_URL_MAX])
+{
+    for (size_t i = 0; i < c->n_listeners; i++) {
+        const struct listener_config *l = &c->listeners[i];
+        char text[AUTHORITY_TEXT_MAX];
+        if (l->address.path != NULL)
+            continue;
+        if (l->address.at.port == 0)
+            return "listen has port 0, which is chosen at start: see what `retryd run` prints";
+        authority_text(&l->address.at, text);
+        if (entrance_url(l, text, url))
+            return NULL;
+    }
+    return "no listener has a proxy URL: all are unix sockets, or behind load balancers";
+}
+
 int cmd_env(int argc, char **argv)
 {
     struct load_result r = {.switches = NULL};
+    char url[ENTRANCE_URL_MAX];
+    const char *why;
     int status = 2;
     if (!load_config(argc, argv, &r)) {
         load_print_problems(&r);
-    } else if (r.config->listen[0].port == 0) {
-        fputs("retryd env: listen has port 0, which is chosen at start: see what `retryd run` "
-              "prints\n",
-              stderr);
+    } else if ((why = configured_url(r.config, url)) != NULL) {
+        fprintf(stderr, "retryd env: %s\n", why);
     } else {
-        char address[AUTHORITY_TEXT_MAX], root[4096], bundle[4096];
-        authority_text(&r.config->listen[0], address);
+        char root[4096], bundle[4096];
         snprintf(root, sizeof root, "%s/ca.pem", r.config->state_dir);
         snprintf(bundle, sizeof bundle, "%s/ca-bundle.pem", r.config->state_dir);
-        print_exports(address, root, bundle);
+        print_exports(url, root, bundle);
         status = 0;
     }
     load_fini(&r);

@@ -3,7 +3,6 @@
 #include "core/aws/aws.h"
 #include "core/base/xalloc.h"
 #include "daemon/listenfds.h"
-#include "io/net/addrtext.h"
 #include "io/net/peerprobe.h"
 #include "io/obs/log.h"
 
@@ -11,6 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { ADMIN_OWNER_ONLY = 0600, ADMIN_GROUP_TOO = 0660 };
 
 /* The line of a failure begins with the option that has to do with it. */
 static bool of_option(const char *option, struct err *err)
@@ -50,16 +51,12 @@ static bool open_ca(struct setup *s, struct err *err)
 static bool open_sockets(struct setup *s, bool service, struct err *err)
 {
     const struct config *c = s->config;
-    struct sockaddr_storage sa = {.ss_family = AF_UNSPEC};
-    socklen_t n = sizeof sa;
-    if (service && !listenfds_inherit(&s->listen_fds, &s->n_listen, err))
-        return false;
-    if (s->n_listen == 0 &&
-        !listenfds_open(c->listen, c->n_listen, &s->listen_fds, &s->n_listen, err))
-        return of_option("listen", err);
-    (void)getsockname(s->listen_fds[0], (struct sockaddr *)&sa, &n);
-    addrtext((struct sockaddr *)&sa, s->address);
-    return true;
+    bool ok = service ? listenfds_inherit(c, &s->entrances, &s->n_entrances, err)
+                      : listenfds_private(c, &s->entrances, &s->n_entrances, err);
+    if (ok && s->n_entrances == 0)
+        ok = listenfds_open(c, &s->entrances, &s->n_entrances, err);
+    s->sockets_open = ok;
+    return ok;
 }
 
 /* Two daemons of one user and state directory are fine: the second one is not looked at, unless it
@@ -75,15 +72,14 @@ static bool open_admin(struct setup *s, struct err *err)
         s->admin_path = xmalloc(n);
         snprintf(s->admin_path, n, "%s%s", c->state_dir, name);
     }
-    if (adminsock_open(&s->admin, s->admin_path, c->admin_group, err))
+    mode_t mode = c->admin_group != NULL ? ADMIN_GROUP_TOO : ADMIN_OWNER_ONLY;
+    if (unixsock_open(&s->admin, s->admin_path, mode, c->admin_group, err))
         return true;
     if (c->admin_socket != NULL || c->admin_group != NULL)
         return of_option("admin.socket", err);
     log_msg(LOG_LEVEL_WARN, "no_admin_socket", "%s", err->text);
     return true;
 }
-
-_Static_assert((int)ADDRTEXT_BYTES <= (int)AUTHORITY_TEXT_MAX, "an address fits");
 
 static bool open_log(const struct config *c, struct err *err)
 {
@@ -116,14 +112,14 @@ bool setup_open(struct setup *s, const struct config *config, bool service, stru
 
 void setup_forget_sockets(struct setup *s)
 {
-    s->n_listen = 0;
+    s->sockets_open = false;
     s->admin.fd = -1;
 }
 
 void setup_close_sockets(struct setup *s)
 {
-    for (size_t i = 0; i < s->n_listen; i++)
-        close(s->listen_fds[i]);
+    for (size_t i = 0; i < s->n_entrances && s->sockets_open; i++)
+        close(s->entrances[i].fd);
     if (s->admin.fd >= 0)
         close(s->admin.fd);
     setup_forget_sockets(s);
@@ -132,13 +128,15 @@ void setup_close_sockets(struct setup *s)
 void setup_remove_files(struct setup *s)
 {
     if (s->admin_path != NULL)
-        adminsock_remove(&s->admin, s->admin_path);
+        unixsock_remove(&s->admin, s->admin_path);
+    for (size_t i = 0; i < s->n_entrances; i++)
+        entrance_remove_file(&s->entrances[i]);
 }
 
 void setup_close(struct setup *s)
 {
     setup_close_sockets(s);
-    free(s->listen_fds);
+    listenfds_free(s->entrances, s->n_entrances);
     free(s->admin_path);
     if (s->ca != NULL)
         ca_free(s->ca);

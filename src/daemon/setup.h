@@ -3,30 +3,32 @@
 #ifndef RETRYD_DAEMON_SETUP_H
 #define RETRYD_DAEMON_SETUP_H
 
-#include "admin/adminsock.h"
 #include "core/config/config.h"
+#include "io/net/unixsock.h"
 #include "io/shm/region.h"
 #include "io/tls/ca.h"
+#include "proxy/entrance.h"
 
 struct setup {
     const struct config *config; /* borrowed */
     struct ca *ca;
     struct region *region;
-    int *listen_fds;
-    size_t n_listen;
-    char address[AUTHORITY_TEXT_MAX]; /* of the first, as host:port */
-    struct adminsock admin;
+    struct entrance *entrances;
+    size_t n_entrances;
+    bool sockets_open; /* those of the entrances are ours */
+    struct unixsock admin;
     char *admin_path;
 };
 
 /* service: others reach it, so sockets that a service manager passed on (LISTEN_FDS) are used in
- * place of those that the configuration names, and there is an admin socket. False with *err:
- * nothing is left open. Notes are logged. */
+ * place of those that the configuration names, and there is an admin socket; else there is one
+ * listener, on a loopback port that the kernel picks. False with *err: nothing is left open. Notes
+ * are logged. */
 bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err);
 /* The sockets are somebody else's from here on. */
 void setup_forget_sockets(struct setup *s);
 void setup_close_sockets(struct setup *s);
-/* Removes the file of the admin socket: for the process that opened it, at its end. */
+/* Removes the files of unix sockets: for the process that opened them, at its end. */
 void setup_remove_files(struct setup *s);
 void setup_close(struct setup *s);
 

@@ -51,10 +51,12 @@ static void await_head(struct client *c)
                                                              : cfg->client_idle_timeout_ns));
 }
 
-void client_new(struct proxy *px, int fd)
+void client_new(struct proxy *px, const struct entrance *entrance, int fd)
 {
     struct client *c = xcalloc(1, sizeof *c);
     c->px = px;
+    c->entrance = entrance;
+    c->listener = &entrance->rules;
     arena_init(&c->arena);
     h1_body_init(&c->body, HTTP_BODY_NONE, 0);
     bodylog_init(&c->log, &px->replay, 0, 0);

@@ -30,8 +30,10 @@ struct client {
     struct proxy *px;
     struct conn *conn;
     enum client_state state;
-    bool intercepted;       /* inside a tunnel that we opened */
-    struct authority scope; /* the CONNECT authority then */
+    const struct entrance *entrance;
+    const struct listener_config *listener; /* the rules of the entrance */
+    bool intercepted;                       /* inside a tunnel that we opened */
+    struct authority scope;                 /* the CONNECT authority then */
 
     struct arena arena; /* of the present request */
     struct h1_head head;
@@ -56,7 +58,7 @@ struct client {
 };
 
 /* Takes the accepted descriptor. */
-void client_new(struct proxy *px, int fd);
+void client_new(struct proxy *px, const struct entrance *entrance, int fd);
 /* Ends the connection now. abort: the client must notice that something is missing (RST). Tells a
  * running drive nothing: it is the drive's or the client's own last act. */
 void client_close(struct client *c, bool abort);

@@ -28,14 +28,15 @@ unsigned proxy_count(struct proxy *px, int change)
 
 static void on_accept(void *arg, int fd, const struct sockaddr *peer)
 {
-    struct proxy *px = arg;
+    const struct doorway *d = arg;
+    struct proxy *px = d->px;
     (void)peer;
     if (proxy_count(px, 0) >= px->config->max_clients) {
         log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
         close(fd);
         return;
     }
-    client_new(px, fd);
+    client_new(px, d->entrance, fd);
 }
 
 static bool seed(struct proxy *px, struct hash_key *key, struct err *err)
@@ -64,9 +65,9 @@ static void fill_policy(struct proxy *px)
         memcpy(px->allow[i].addr, c->allow_addresses[i].addr, sizeof px->allow[i].addr);
         px->allow[i].prefix = c->allow_addresses[i].prefix;
     }
-    px->own = xcalloc(px->n_listeners, sizeof *px->own);
-    for (size_t i = 0; i < px->n_listeners; i++)
-        px->own[i] = *listener_addr(px->listeners[i]);
+    px->own = xcalloc(px->n_doorways, sizeof *px->own);
+    for (size_t i = 0; i < px->n_doorways; i++)
+        px->own[i] = *listener_addr(px->doorways[i].listener);
     px->dialer = (struct dialer){
         .loop = px->loop,
         .dns = px->dns,
@@ -74,7 +75,7 @@ static void fill_policy(struct proxy *px)
                    .n_allow = c->n_allow_addresses,
                    .allow_private = c->private_addresses == PRIVATE_ALLOW,
                    .listeners = px->own,
-                   .n_listeners = px->n_listeners},
+                   .n_listeners = px->n_doorways},
         .connect_timeout_ns = c->connect_timeout_ns,
         .tls_timeout_ns = c->tls_timeout_ns,
         .limits = upstream_limits,
@@ -83,14 +84,16 @@ static void fill_policy(struct proxy *px)
 
 static bool adopt_all(struct proxy *px, const struct proxy_parts *parts, struct err *err)
 {
-    px->listeners = xcalloc(parts->n_listen_fds, sizeof(struct listener *));
-    for (size_t i = 0; i < parts->n_listen_fds; i++) {
-        struct listener *ls = listener_adopt(px->loop, parts->listen_fds[i], on_accept, px, err);
-        if (ls == NULL)
+    px->doorways = xcalloc(parts->n_entrances, sizeof *px->doorways);
+    for (size_t i = 0; i < parts->n_entrances; i++) {
+        struct doorway *d = &px->doorways[i];
+        *d = (struct doorway){.px = px, .entrance = &parts->entrances[i]};
+        d->listener = listener_adopt(px->loop, d->entrance->fd, on_accept, d, err);
+        if (d->listener == NULL)
             return false;
         if (px->door != NULL)
-            listener_set_gate(ls, &px->door->gate);
-        px->listeners[px->n_listeners++] = ls;
+            listener_set_gate(d->listener, &px->door->gate);
+        px->n_doorways++;
     }
     return true;
 }
@@ -163,7 +166,7 @@ static void release(void *obj)
 {
     struct proxy *px = obj;
     loop_timer_fini(&px->drain_timer);
-    free(px->listeners);
+    free(px->doorways);
     free(px->allow);
     free(px->own);
     free(px);
@@ -171,9 +174,9 @@ static void release(void *obj)
 
 static void close_listeners(struct proxy *px)
 {
-    for (size_t i = 0; i < px->n_listeners; i++)
-        listener_close(px->listeners[i]);
-    px->n_listeners = 0;
+    for (size_t i = 0; i < px->n_doorways; i++)
+        listener_close(px->doorways[i].listener);
+    px->n_doorways = 0;
 }
 
 void proxy_free(struct proxy *px)

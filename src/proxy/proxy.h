@@ -1,5 +1,6 @@
 /* One worker's proxy: everything that its exchanges share, and the door for new clients.
  *
+ *   entrance a listening socket with its rules
  *   client   downstream connection: heads in, answers out, CONNECT
  *   connect  what becomes of a CONNECT: opened, tunnelled, refused
  *   tunnel   bytes both ways, unread
@@ -24,6 +25,7 @@
 #include "io/tls/leafcache.h"
 #include "proxy/admission.h"
 #include "proxy/bodylog.h"
+#include "proxy/entrance.h"
 
 enum { PROXY_VIA_MAX = 40 };
 
@@ -33,6 +35,13 @@ struct proxy_door {
     /* Is told the number of connections here, says that of all processes. */
     unsigned (*count)(void *arg, unsigned n_clients);
     void *arg;
+};
+
+/* An entrance in this worker. */
+struct doorway {
+    struct proxy *px;
+    const struct entrance *entrance;
+    struct listener *listener;
 };
 
 struct proxy {
@@ -50,8 +59,8 @@ struct proxy {
     struct bodylog_shared replay;
     struct rng rng;
 
-    struct listener **listeners;
-    size_t n_listeners;
+    struct doorway *doorways;
+    size_t n_doorways;
     struct addr_range *allow;     /* dialler's view of allow_addresses */
     struct sockaddr_storage *own; /* dialler's view of our listeners */
 
@@ -75,8 +84,8 @@ struct proxy_parts {
     struct loop *loop;
     const struct config *config;
     struct ca *ca;
-    const int *listen_fds; /* taken */
-    size_t n_listen_fds;
+    const struct entrance *entrances; /* the descriptors are taken */
+    size_t n_entrances;
     struct region *region;
     int seat; /* in the region */
     const struct proxy_door *door;

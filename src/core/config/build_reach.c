@@ -86,15 +86,27 @@ static void check_listener(struct build *b, const struct listener_config *l)
     }
 }
 
+/* Nothing of such a listener was set. */
+static const struct origin nothing[LISTENER_ROW_COUNT];
+
+void config_plain_listener(const struct config *c, char *name, struct listener_config *out)
+{
+    *out = (struct listener_config){.from = (struct origin *)nothing,
+                                    .name = name,
+                                    .local = true,
+                                    .aws_only = c->aws_only,
+                                    .private_addresses = c->private_addresses,
+                                    .socket_mode = SOCKET_MODE};
+}
+
 /* Each address of `listen` is a listener without settings of its own. */
 static void put_plain_first(struct config *c)
 {
     size_t n = c->n_listen + c->n_listeners;
-    struct origin *nothing = arena_alloc(&c->arena, LISTENER_ROW_COUNT * sizeof *nothing);
     struct listener_config *all = arena_alloc(&c->arena, n * sizeof *all);
-    memset(nothing, 0, LISTENER_ROW_COUNT * sizeof *nothing);
     for (size_t i = 0; i < c->n_listen; i++)
-        all[i] = (struct listener_config){.from = nothing, .address = {.at = c->listen[i]}};
+        all[i] = (struct listener_config){.from = (struct origin *)nothing,
+                                          .address = {.at = c->listen[i]}};
     if (c->n_listeners)
         memcpy(all + c->n_listen, c->listeners, c->n_listeners * sizeof *all);
     c->listeners = all;

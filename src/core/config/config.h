@@ -135,6 +135,10 @@ enum listener_row {
     LISTENER_ROW_COUNT
 };
 #define listener_has(l, field) ((l)->from[LISTENER_ROW_##field].name != NULL)
+struct config;
+/* A listener under the rules of an address of listen; the name is borrowed, the address left open.
+ */
+void config_plain_listener(const struct config *c, char *name, struct listener_config *out);
 
 /* origins[number]: how some hosts are reached. */
 enum parent_use { PARENT_USE, PARENT_SKIP };

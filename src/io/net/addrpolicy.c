@@ -7,6 +7,8 @@
 
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 struct rule {
     unsigned char addr[16];
@@ -110,6 +112,35 @@ static enum local locality(const unsigned char addr[16])
     return NOT_LOCAL;
 }
 
+/* Some interface of this machine has the address: then a socket can be bound to it. */
+static bool is_ours(const struct sockaddr *sa)
+{
+    struct sockaddr_storage any = {.ss_family = sa->sa_family};
+    socklen_t n =
+        sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    memcpy(&any, sa, n);
+    if (sa->sa_family == AF_INET)
+        ((struct sockaddr_in *)&any)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *)&any)->sin6_port = 0;
+    int fd = socket(sa->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool ours = fd >= 0 && bind(fd, (const struct sockaddr *)&any, n) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
+/* As the IPv4 socket that a mapped address stands for. */
+static const struct sockaddr *unmapped(const struct sockaddr *sa, const unsigned char addr[16],
+                                       struct sockaddr_in *v4)
+{
+    if (sa->sa_family != AF_INET6 || memcmp(addr, MAPPED, 12) != 0)
+        return sa;
+    *v4 = (struct sockaddr_in){.sin_family = AF_INET};
+    memcpy(&v4->sin_addr, addr + 12, 4);
+    return (const struct sockaddr *)v4;
+}
+
 bool addr_policy_is_own(const struct addr_policy *p, const struct sockaddr *sa)
 {
     unsigned char addr[16];
@@ -121,9 +152,12 @@ bool addr_policy_is_own(const struct addr_policy *p, const struct sockaddr *sa)
     for (size_t i = 0; i < p->n_listeners; i++) {
         if (!to_bits((const struct sockaddr *)&p->listeners[i], own, &own_port) || own_port != port)
             continue;
-        /* A wildcard listener answers on loopback; a dialled wildcard goes to loopback. */
-        if (memcmp(own, addr, 16) == 0 || (locality(own) == ANY && locality(addr) != NOT_LOCAL) ||
-            (locality(own) == LOOPBACK && locality(addr) == ANY))
+        /* A wildcard listener answers on every address of the machine; a dialled wildcard goes to
+         * loopback. */
+        struct sockaddr_in v4;
+        if (memcmp(own, addr, 16) == 0 || (locality(own) == LOOPBACK && locality(addr) == ANY) ||
+            (locality(own) == ANY &&
+             (locality(addr) != NOT_LOCAL || is_ours(unmapped(sa, addr, &v4)))))
             return true;
     }
     return false;

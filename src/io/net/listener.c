@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -123,14 +124,20 @@ static bool bind_to(int fd, const struct sockaddr *sa, socklen_t len)
         return true;
     if (errno != EADDRINUSE || sa->sa_family != AF_UNIX)
         return false;
-    /* A socket file outlives its process. Nobody answers: it is a leftover. */
+    /* A socket file outlives its process. Nobody answers: it is a leftover. A name of anything else
+     * is left alone, and a link is not followed. */
+    const char *path = ((const struct sockaddr_un *)sa)->sun_path;
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode)) {
+        errno = EEXIST;
+        return false;
+    }
     int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     bool stale = probe >= 0 && connect(probe, sa, len) != 0 && errno == ECONNREFUSED;
     if (probe >= 0)
         close(probe);
     errno = EADDRINUSE;
-    return stale && unlink(((const struct sockaddr_un *)sa)->sun_path) == 0 &&
-           bind(fd, sa, len) == 0;
+    return stale && unlink(path) == 0 && bind(fd, sa, len) == 0;
 }
 
 int listener_bind(const struct sockaddr *sa, socklen_t len, struct err *err)

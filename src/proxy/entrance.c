@@ -1,0 +1,50 @@
+/* What is known of a listening socket once it is bound. */
+#include "proxy/entrance.h"
+#include "core/base/attr.h"
+#include "io/net/addrtext.h"
+
+#include <stdio.h>
+#include <sys/un.h>
+
+_Static_assert((int)ADDRTEXT_BYTES <= (int)ENTRANCE_TEXT_MAX, "an address fits");
+_Static_assert(sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof "unix:" <= ENTRANCE_TEXT_MAX,
+               "a path fits");
+
+void entrance_init(struct entrance *e, int fd, const struct listener_config *rules)
+{
+    struct sockaddr_storage sa = {.ss_family = AF_UNSPEC};
+    socklen_t n = sizeof sa;
+    *e = (struct entrance){.fd = fd, .rules = *rules, .file = {.fd = -1}};
+    (void)getsockname(fd, (struct sockaddr *)&sa, &n);
+    if (sa.ss_family == AF_UNIX)
+        snprintf(e->text, sizeof e->text, "unix:%.*s",
+                 (int)sizeof(((struct sockaddr_un *)NULL)->sun_path),
+                 ((struct sockaddr_un *)&sa)->sun_path);
+    else
+        addrtext((struct sockaddr *)&sa, e->text);
+    if (e->rules.name == NULL)
+        e->rules.name = e->text;
+}
+
+bool entrance_url(const struct listener_config *rules, const char *text, char out[ENTRANCE_URL_MAX])
+{
+    static const struct slice any[] = {{"0.0.0.0:", 8}, {"[::]:", 5}};
+    static const char *const loopback[] = {"127.0.0.1:", "[::1]:"};
+    const char *scheme = rules->tls_certificate != NULL ? "https" : "http";
+    if (slice_starts(slice_str(text), SLICE("unix:")) || rules->n_proxy_protocol > 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(any); i++) {
+        if (!slice_starts(slice_str(text), any[i]))
+            continue;
+        snprintf(out, ENTRANCE_URL_MAX, "%s://%s%s", scheme, loopback[i], text + any[i].n);
+        return true;
+    }
+    snprintf(out, ENTRANCE_URL_MAX, "%s://%s", scheme, text);
+    return true;
+}
+
+void entrance_remove_file(const struct entrance *e)
+{
+    if (e->rules.address.path != NULL)
+        unixsock_remove(&e->file, e->rules.address.path);
+}
