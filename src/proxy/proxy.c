@@ -105,7 +105,10 @@ static bool build(struct proxy *px, const struct proxy_parts *parts, struct err 
     if (!adopt_all(px, parts, err) || !seed(px, &key, err))
         return false;
     name_via(px);
-    px->tls = tlsclient_new(c->upstream_system_trust, c->upstream_ca_file, ca_root(px->ca), err);
+    const struct tlsclient_spec trust = {.system_trust = c->upstream_system_trust,
+                                         .ca_file = c->upstream_ca_file,
+                                         .own_root = ca_root(px->ca)};
+    px->tls = tlsclient_new(&trust, err);
     if (px->tls == NULL)
         return false;
     px->leafcache = leafcache_new(px->ca, LEAF_CACHE_NAMES, err);

@@ -34,6 +34,7 @@ struct dial {
     struct race race;
     struct loop_timer timer; /* of the stage after TCP */
     struct conn *conn;
+    SSL *ssl; /* the conn's, of the TLS that is being made */
     struct parent_hop hop;
 
     enum net_fail failure; /* known before the first turn */
@@ -103,15 +104,16 @@ static void succeed(struct dial *d)
 /* --- the stages after TCP --- */
 
 static void shake(struct dial *d, enum stage stage, struct tlsclient *with, const char *host,
-                  bool is_ip)
+                  bool is_ip, uint16_t port)
 {
     struct err why = {.text = ""};
-    SSL *ssl = tlsclient_ssl(with, host, is_ip, &why);
+    SSL *ssl = tlsclient_ssl(with, host, is_ip, port, &why);
     d->stage = stage;
     if (!ssl) {
         fail_conn(d, NET_TLS, why.text);
         return;
     }
+    d->ssl = ssl;
     conn_start_tls(d->conn, ssl);
     loop_timer_arm(&d->timer, d->dialer->tls_timeout_ns);
 }
@@ -119,7 +121,7 @@ static void shake(struct dial *d, enum stage stage, struct tlsclient *with, cons
 static void reached_origin(struct dial *d)
 {
     if (d->tls)
-        shake(d, TLS, d->tls, d->host, d->is_ip);
+        shake(d, TLS, d->tls, d->host, d->is_ip, d->port);
     else
         succeed(d);
 }
@@ -133,6 +135,19 @@ static void reached_parent(struct dial *d)
     d->stage = PARENT_ASKED;
     parent_connect(d->parent, d->conn, d->host, d->port);
     loop_timer_arm(&d->timer, d->dialer->connect_timeout_ns);
+}
+
+/* TLS is up. Its verdict is asked for once more (security requirement G2). */
+static void shaken(struct dial *d)
+{
+    struct err why = {.text = ""};
+    loop_timer_disarm(&d->timer);
+    if (!tlsclient_verified(d->ssl, &why))
+        fail_conn(d, NET_CERTIFICATE, why.text);
+    else if (d->stage == PARENT_TLS)
+        reached_parent(d);
+    else
+        succeed(d);
 }
 
 static void read_parent(struct dial *d)
@@ -159,11 +174,7 @@ static void on_conn(struct conn *c, enum conn_event ev, void *arg)
     struct dial *d = arg;
     switch (ev) {
     case CONN_UP:
-        loop_timer_disarm(&d->timer);
-        if (d->stage == PARENT_TLS)
-            reached_parent(d);
-        else
-            succeed(d);
+        shaken(d);
         break;
     case CONN_READABLE:
         if (d->stage == PARENT_ASKED)
@@ -204,7 +215,7 @@ static void on_race(void *arg, int fd, const struct sockaddr *peer, enum net_fai
     if (d->parent == NULL)
         reached_origin(d);
     else if (d->parent->tls)
-        shake(d, PARENT_TLS, d->parent->tls, d->parent->host, d->parent->is_ip);
+        shake(d, PARENT_TLS, d->parent->tls, d->parent->host, d->parent->is_ip, d->parent->port);
     else
         reached_parent(d);
 }

@@ -235,7 +235,7 @@ static void trust(struct fixture *f, X509 *cert)
     FILE *file = fdopen(fd, "w");
     ck_assert_int_eq(PEM_write_X509(file, cert), 1);
     fclose(file);
-    f->tls = tlsclient_new(false, path, NULL, &err);
+    f->tls = tlsclient_new(&(struct tlsclient_spec){.ca_file = path}, &err);
     ck_assert_msg(f->tls != NULL, "%s", err.text);
     unlink(path);
 }

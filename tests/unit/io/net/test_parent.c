@@ -92,7 +92,7 @@ static struct tlsclient *trusting(X509 *cert)
     FILE *file = fdopen(mkstemp(path), "w");
     ck_assert_int_eq(PEM_write_X509(file, cert), 1);
     fclose(file);
-    struct tlsclient *t = tlsclient_new(false, path, NULL, &err);
+    struct tlsclient *t = tlsclient_new(&(struct tlsclient_spec){.ca_file = path}, &err);
     ck_assert_msg(t != NULL, "%s", err.text);
     unlink(path);
     return t;

@@ -44,7 +44,8 @@ static SSL_CTX *server_ctx(const struct cert *leaf, X509 *intermediate)
 
 static struct tlsclient *client_new(void)
 {
-    struct tlsclient *t = tlsclient_new(false, fix_path("roots.pem"), NULL, &err);
+    struct tlsclient *t =
+        tlsclient_new(&(struct tlsclient_spec){.ca_file = fix_path("roots.pem")}, &err);
     ck_assert_msg(t != NULL, "%s", err.text);
     return t;
 }
@@ -52,7 +53,7 @@ static struct tlsclient *client_new(void)
 static struct shake meet(SSL_CTX *ctx, const char *host, bool is_ip)
 {
     struct tlsclient *t = client_new();
-    SSL *client = tlsclient_ssl(t, host, is_ip, &err);
+    SSL *client = tlsclient_ssl(t, host, is_ip, 443, &err);
     ck_assert_msg(client != NULL, "%s", err.text);
     SSL *server = SSL_new(ctx);
     SSL_set_accept_state(server);
@@ -295,7 +296,7 @@ START_TEST(clear_text_answer)
 {
     static const char answer[] = "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
     struct tlsclient *t = client_new();
-    SSL *client = tlsclient_ssl(t, "origin.test", false, &err);
+    SSL *client = tlsclient_ssl(t, "origin.test", false, 443, &err);
     BIO *in = BIO_new_mem_buf(answer, sizeof answer - 1), *out = BIO_new(BIO_s_mem());
     SSL_set_bio(client, in, out);
     ck_assert_int_le(SSL_do_handshake(client), 0);
@@ -315,7 +316,7 @@ START_TEST(truncation_is_visible)
     struct tlsclient *t = client_new();
     for (int cut = 0; cut < 2; cut++) {
         char byte;
-        SSL *client = tlsclient_ssl(t, "origin.test", false, &err), *server = SSL_new(ctx);
+        SSL *client = tlsclient_ssl(t, "origin.test", false, 443, &err), *server = SSL_new(ctx);
         SSL_set_accept_state(server);
         ck_assert(shake(client, server).client_ok);
         ck_assert_int_eq(SSL_write(server, "x", 1), 1);
@@ -342,7 +343,7 @@ START_TEST(renegotiation_is_refused)
     SSL_CTX *ctx = server_ctx(&leaf, NULL);
     SSL_CTX_set_max_proto_version(ctx, TLS1_2_VERSION);
     struct tlsclient *t = client_new();
-    SSL *client = tlsclient_ssl(t, "origin.test", false, &err), *server = SSL_new(ctx);
+    SSL *client = tlsclient_ssl(t, "origin.test", false, 443, &err), *server = SSL_new(ctx);
     SSL_set_accept_state(server);
     ck_assert(shake(client, server).client_ok);
     ck_assert_int_eq(SSL_renegotiate(server), 1);
@@ -412,13 +413,13 @@ START_TEST(no_host_no_ssl)
     char too_long[300];
     memset(too_long, 'a', sizeof too_long - 1);
     too_long[sizeof too_long - 1] = '\0';
-    ck_assert_ptr_null(tlsclient_ssl(t, "", false, &err));
-    ck_assert_ptr_null(tlsclient_ssl(t, ".", false, &err));
-    ck_assert_ptr_null(tlsclient_ssl(t, "", true, &err));
-    ck_assert_ptr_null(tlsclient_ssl(t, NULL, false, &err));
-    ck_assert_ptr_null(tlsclient_ssl(t, too_long, false, &err));
+    ck_assert_ptr_null(tlsclient_ssl(t, "", false, 443, &err));
+    ck_assert_ptr_null(tlsclient_ssl(t, ".", false, 443, &err));
+    ck_assert_ptr_null(tlsclient_ssl(t, "", true, 443, &err));
+    ck_assert_ptr_null(tlsclient_ssl(t, NULL, false, 443, &err));
+    ck_assert_ptr_null(tlsclient_ssl(t, too_long, false, 443, &err));
     err.text[0] = '\0';
-    ck_assert_ptr_null(tlsclient_ssl(t, "origin.test", true, &err));
+    ck_assert_ptr_null(tlsclient_ssl(t, "origin.test", true, 443, &err));
     ck_assert_str_ne(err.text, "");
     tlsclient_free(t);
 }
@@ -427,7 +428,7 @@ END_TEST
 START_TEST(settings)
 {
     struct tlsclient *t = client_new();
-    SSL *ssl = tlsclient_ssl(t, "origin.test", false, &err);
+    SSL *ssl = tlsclient_ssl(t, "origin.test", false, 443, &err);
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
     ck_assert_int_eq(SSL_get_verify_mode(ssl), SSL_VERIFY_PEER);
     ck_assert(SSL_get_verify_callback(ssl) == NULL);
@@ -459,7 +460,8 @@ START_TEST(own_root_is_dropped)
     struct leafcache *lc = leafcache_new(ca, 4, &err);
     const char *file = fix_path("mixed.pem");
     fix_write_cert(file, ca_root(ca), false);
-    ck_assert_ptr_null(tlsclient_new(false, file, ca_root(ca), &err));
+    ck_assert_ptr_null(
+        tlsclient_new(&(struct tlsclient_spec){.ca_file = file, .own_root = ca_root(ca)}, &err));
     ck_assert_ptr_nonnull(strstr(err.text, "empty"));
 
     fix_write_cert(file, ca_root(before), true);
@@ -470,9 +472,10 @@ START_TEST(own_root_is_dropped)
     ck_assert_uint_eq(added, 1);
     X509_STORE_free(store);
 
-    struct tlsclient *t = tlsclient_new(false, file, ca_root(ca), &err);
+    struct tlsclient *t =
+        tlsclient_new(&(struct tlsclient_spec){.ca_file = file, .own_root = ca_root(ca)}, &err);
     ck_assert_msg(t != NULL, "%s", err.text);
-    SSL *client = tlsclient_ssl(t, "s3.amazonaws.com", false, &err);
+    SSL *client = tlsclient_ssl(t, "s3.amazonaws.com", false, 443, &err);
     SSL *server = leafcache_ssl(lc, "s3.amazonaws.com", false, now, &err);
     expect(shake(client, server), "unable to get local issuer");
     SSL_free(client);
@@ -499,16 +502,19 @@ END_TEST
 START_TEST(no_store_no_client)
 {
     static const char broken[] = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    ck_assert_ptr_null(tlsclient_new(false, fix_path("missing.pem"), NULL, &err));
+    ck_assert_ptr_null(
+        tlsclient_new(&(struct tlsclient_spec){.ca_file = fix_path("missing.pem")}, &err));
     ck_assert_ptr_nonnull(strstr(err.text, "No such file"));
     fix_write(fix_path("empty.pem"), "", 0);
-    ck_assert_ptr_null(tlsclient_new(false, fix_path("empty.pem"), NULL, &err));
+    ck_assert_ptr_null(
+        tlsclient_new(&(struct tlsclient_spec){.ca_file = fix_path("empty.pem")}, &err));
     ck_assert_ptr_nonnull(strstr(err.text, "empty"));
     fix_write(fix_path("broken.pem"), broken, sizeof broken - 1);
-    ck_assert_ptr_null(tlsclient_new(false, fix_path("broken.pem"), NULL, &err));
+    ck_assert_ptr_null(
+        tlsclient_new(&(struct tlsclient_spec){.ca_file = fix_path("broken.pem")}, &err));
     ck_assert_ptr_nonnull(strstr(err.text, "broken.pem"));
-    ck_assert_ptr_null(tlsclient_new(false, fix_path(""), NULL, &err));
-    ck_assert_ptr_null(tlsclient_new(false, NULL, NULL, &err));
+    ck_assert_ptr_null(tlsclient_new(&(struct tlsclient_spec){.ca_file = fix_path("")}, &err));
+    ck_assert_ptr_null(tlsclient_new(&(struct tlsclient_spec){.ca_file = NULL}, &err));
     ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 END_TEST
@@ -516,7 +522,7 @@ END_TEST
 START_TEST(system_store)
 {
     const char *file = truststore_system_file();
-    struct tlsclient *t = tlsclient_new(true, NULL, NULL, &err);
+    struct tlsclient *t = tlsclient_new(&(struct tlsclient_spec){.system_trust = true}, &err);
     ck_assert_msg((t != NULL) == (file != NULL), "%s", err.text);
     tlsclient_free(t);
     /* The environment does not choose whom to trust. */

@@ -1,0 +1,103 @@
+/* An array in order of use. It is short and walked only when a connection is made, where a
+ * handshake costs a thousand times more: no hash, so nothing that chosen names could collide in
+ * (J14). */
+#include "io/tls/sessions.h"
+
+#include "core/base/xalloc.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    SSL_SESSION *session;
+    char origin[];
+};
+
+struct sessions {
+    unsigned n;
+    struct entry *v[SESSIONS_MAX]; /* the latest last */
+};
+
+struct sessions *sessions_new(void)
+{
+    return xcalloc(1, sizeof(struct sessions));
+}
+
+/* Closes the gap; the entry is the caller's. */
+static struct entry *take_out(struct sessions *s, unsigned i)
+{
+    struct entry *e = s->v[i];
+    s->n--;
+    memmove(&s->v[i], &s->v[i + 1], (s->n - i) * sizeof(struct entry *));
+    return e;
+}
+
+static void forget(struct sessions *s, unsigned i)
+{
+    struct entry *e = take_out(s, i);
+    SSL_SESSION_free(e->session);
+    free(e);
+}
+
+void sessions_free(struct sessions *s)
+{
+    if (s == NULL)
+        return;
+    while (s->n > 0)
+        forget(s, s->n - 1);
+    free(s);
+}
+
+static bool stale(const SSL_SESSION *session, int64_t now_s)
+{
+    int64_t age = now_s - (int64_t)SSL_SESSION_get_time(session);
+    return !SSL_SESSION_is_resumable(session) || age < 0 || age >= SESSIONS_LIFE_S ||
+           age >= (int64_t)SSL_SESSION_get_timeout(session);
+}
+
+SSL_SESSION *sessions_take(struct sessions *s, const char *origin, int64_t now_s)
+{
+    for (unsigned i = s->n; i-- > 0;) {
+        if (strcmp(s->v[i]->origin, origin) != 0)
+            continue;
+        if (stale(s->v[i]->session, now_s)) {
+            forget(s, i);
+            continue;
+        }
+        SSL_SESSION *session = s->v[i]->session;
+        SSL_SESSION_up_ref(session);
+        if (SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION) {
+            forget(s, i);
+        } else {
+            struct entry *e = take_out(s, i);
+            s->v[s->n++] = e;
+        }
+        return session;
+    }
+    return NULL;
+}
+
+void sessions_put(struct sessions *s, const char *origin, SSL_SESSION *session)
+{
+    unsigned here = 0, oldest_here = 0;
+    for (unsigned i = s->n; i-- > 0;) {
+        if (strcmp(s->v[i]->origin, origin) != 0)
+            continue;
+        oldest_here = i;
+        here++;
+    }
+    if (here >= SESSIONS_PER_ORIGIN)
+        forget(s, oldest_here);
+    else if (s->n == SESSIONS_MAX)
+        forget(s, 0);
+    size_t bytes = strlen(origin) + 1;
+    struct entry *e = xcalloc(1, sizeof *e + bytes);
+    memcpy(e->origin, origin, bytes);
+    e->session = session;
+    s->v[s->n++] = e;
+}
+
+unsigned sessions_count(const struct sessions *s)
+{
+    return s->n;
+}
