@@ -103,6 +103,19 @@ static void connected(struct attempt *at, struct conn *conn, bool reused)
     drive_event(at->drive, &(struct xch_event){.kind = XEV_UP, .reused = reused});
 }
 
+static struct slice pool_key(const struct attempt *at)
+{
+    return slice_of(at->drive->route.pool_key, at->drive->route.pool_key_n);
+}
+
+static void not_connected(struct attempt *at, enum retry_failure failure, const char *detail)
+{
+    at->phase = ATTEMPT_IDLE;
+    slots_leave(&at->slot);
+    snprintf(at->detail, sizeof at->detail, "%s", detail);
+    drive_event(at->drive, &(struct xch_event){.kind = XEV_FAIL, .outcome = {.failure = failure}});
+}
+
 static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, const char *detail)
 {
     struct attempt *at = arg;
@@ -111,32 +124,20 @@ static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, cons
         connected(at, conn, false);
         return;
     }
-    at->phase = ATTEMPT_IDLE;
-    snprintf(at->detail, sizeof at->detail, "%s", detail);
-    drive_event(at->drive,
-                &(struct xch_event){.kind = XEV_FAIL,
-                                    .outcome = {.failure = reply_failure_of_net(failure)}});
+    not_connected(at, reply_failure_of_net(failure), detail);
 }
 
-void attempt_dial(struct attempt *at, bool fresh)
+/* The slot is there: a connection from the pool, or a new one. */
+static void connect_up(struct attempt *at)
 {
     struct drive *d = at->drive;
     struct proxy *px = d->px;
     const struct route *r = &d->route;
-    ASSERT(at->conn == NULL && at->dial == NULL);
-    at->detail[0] = '\0';
-    at->cur = (struct bodycur){0};
-    if (!d->xch.redialled) /* the second connection of an attempt is no new attempt */
-        at->started_ns = now_of(at);
-    struct slice key = slice_of(r->pool_key, r->pool_key_n);
-    struct conn *idle = fresh ? NULL : pool_take(px->pool, key);
-    if (d->xch.redialled)
-        pool_stale(px->pool, key);
+    struct conn *idle = at->fresh ? NULL : pool_take(px->pool, pool_key(at));
     if (idle != NULL) {
         connected(at, idle, true);
         return;
     }
-    at->phase = ATTEMPT_DIAL;
     struct dial_target t = {.host = r->origin.host,
                             .is_ip = r->origin.kind != AUTHORITY_NAME,
                             .port = r->origin.port,
@@ -144,6 +145,39 @@ void attempt_dial(struct attempt *at, bool fresh)
                             .private_ok = r->target.is_service_endpoint,
                             .fixed = r->fixed};
     at->dial = dial_start(&px->dialer, &t, on_dialled, at);
+}
+
+static void on_slot(void *arg, bool granted)
+{
+    struct attempt *at = arg;
+    if (granted)
+        connect_up(at);
+    else
+        not_connected(at, RETRY_FAIL_OVERLOAD, "no connection to this upstream came free in time");
+}
+
+void attempt_dial(struct attempt *at, bool fresh)
+{
+    struct drive *d = at->drive;
+    ASSERT(at->conn == NULL && at->dial == NULL);
+    at->detail[0] = '\0';
+    at->cur = (struct bodycur){0};
+    if (!d->xch.redialled) /* the second connection of an attempt is no new attempt */
+        at->started_ns = now_of(at);
+    at->phase = ATTEMPT_DIAL;
+    at->fresh = fresh;
+    if (d->xch.redialled)
+        pool_stale(d->px->pool, pool_key(at));
+    switch (slots_ask(d->px->slots, pool_key(at), &at->slot, on_slot, at)) {
+    case SLOTS_GRANTED:
+        connect_up(at);
+        break;
+    case SLOTS_WAIT:
+        break;
+    case SLOTS_FULL:
+        not_connected(at, RETRY_FAIL_OVERLOAD, "too many requests wait for a connection");
+        break;
+    }
 }
 
 void attempt_send(struct attempt *at)
@@ -362,7 +396,7 @@ static void become_tunnel(struct attempt *at)
     struct conn *down = c->conn, *up = at->conn;
     c->relay.open = false;
     c->conn = at->conn = NULL;
-    tunnel_join(px_of(at), down, up, &at->drive->route.origin);
+    tunnel_join(px_of(at), down, up, &at->drive->route.origin, &at->slot);
     drive_event(at->drive, &(struct xch_event){.kind = XEV_END});
 }
 
@@ -408,10 +442,10 @@ void attempt_keep(struct attempt *at)
     conn_deadline(conn, 0);
     forget_conn(at);
     if (good)
-        pool_put(px_of(at)->pool, slice_of(at->drive->route.pool_key, at->drive->route.pool_key_n),
-                 conn, at->reused);
+        pool_put(px_of(at)->pool, pool_key(at), conn, at->reused);
     else
         conn_close(conn, false);
+    slots_leave(&at->slot); /* whoever gets it finds the connection in the pool */
 }
 
 void attempt_drop(struct attempt *at)
@@ -422,6 +456,7 @@ void attempt_drop(struct attempt *at)
     if (at->conn != NULL)
         conn_close(at->conn, at->sending);
     forget_conn(at);
+    slots_leave(&at->slot);
 }
 
 static void on_timer(void *arg)

@@ -4,7 +4,7 @@
  *
  * phase   | true in it                                       | waits for
  * IDLE    | nothing                                          | -
- * DIAL    | a dial is under way                              | the dial
+ * DIAL    | a dial is under way, or waits for a slot         | the dial, the slot
  * READY   | connected, nothing written                       | the drive
  * HEAD    | the request runs or is written                   | response head
  * HOLD    | the response body is read into `held`            | bytes, end, bound
@@ -17,6 +17,7 @@
 #include "core/http/h1_body.h"
 #include "core/retry/retry.h"
 #include "io/net/dial.h"
+#include "io/net/slots.h"
 #include "proxy/bodylog.h"
 
 enum attempt_phase {
@@ -34,6 +35,8 @@ struct drive;
 struct attempt {
     struct drive *drive;
     enum attempt_phase phase;
+    struct slot slot; /* held from DIAL on, until the connection is kept or dropped */
+    bool fresh;       /* what was asked for is not to come from the pool */
     struct dial *dial;
     struct conn *conn;
     bool reused;

@@ -118,6 +118,8 @@ static bool build(struct proxy *px, const struct proxy_parts *parts, struct err 
     if (px->dns == NULL)
         return false;
     px->pool = pool_new(px->loop, key, c->pool_per_origin, c->pool_total, c->pool_idle_ns);
+    px->slots = slots_new(px->loop, key, c->upstream_per_origin, c->upstream_waiters,
+                          c->connect_timeout_ns);
     px->budgets = budgets_new(parts->region, parts->seat);
     fill_policy(px);
     return true;
@@ -190,6 +192,7 @@ void proxy_free(struct proxy *px)
     linger_close_all(px);
     if (px->pool != NULL)
         pool_free(px->pool);
+    slots_free(px->slots);
     if (px->dns != NULL)
         dns_free(px->dns);
     if (px->leafcache != NULL)

@@ -20,6 +20,7 @@
 #include "io/net/dial.h"
 #include "io/net/listener.h"
 #include "io/net/pool.h"
+#include "io/net/slots.h"
 #include "io/shm/budgets.h"
 #include "io/tls/ca.h"
 #include "io/tls/leafcache.h"
@@ -53,6 +54,7 @@ struct proxy {
     struct dns *dns;
     struct dialer dialer;
     struct pool *pool;
+    struct slots *slots;
     struct budgets *budgets;
     struct admission admission;
     const struct proxy_door *door; /* NULL: this process is alone */

@@ -14,6 +14,7 @@ struct tunnel {
     struct proxy *px;
     struct conn *client, *upstream; /* upstream: NULL while dialling */
     struct dial *dial;
+    struct slot slot; /* that of the upstream connection, if an exchange had it */
     struct authority to;
     int64_t started_ns;
     unsigned ended; /* directions that saw their EOF */
@@ -45,6 +46,7 @@ static void record(const struct tunnel *t, const char *end)
 static void forget(struct tunnel *t)
 {
     list_remove(&t->link);
+    slots_leave(&t->slot);
     proxy_count(t->px, -1);
     loop_defer(t->px->loop, free_tunnel, t);
     proxy_check_drained(t->px);
@@ -184,9 +186,11 @@ static struct tunnel *make(struct proxy *px, struct conn *client, const struct a
 }
 
 void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,
-                 const struct authority *to)
+                 const struct authority *to, struct slot *slot)
 {
-    join(make(px, client, to), upstream);
+    struct tunnel *t = make(px, client, to);
+    slots_hand_over(slot, &t->slot);
+    join(t, upstream);
 }
 
 void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to)
