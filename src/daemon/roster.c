@@ -3,6 +3,13 @@
  * that are gone at once. Both with some slack, so that under load nobody rests for the sake of one
  * connection.
  *
+ * On a busy machine a worker whose turn it is may take tens of milliseconds to come, in which
+ * another could take all of a burst. Connections that stay would stay where they are; so where
+ * it is about those, the others take one each time they waited in vain, until the late one comes or
+ * has been late for so long that it is taken for stuck. Where it is about what was ever taken, the
+ * late one is passed over at once: that evens out by itself, and a flood of short connections is
+ * not to be slowed down.
+ *
  * The numbers are hints: each is one atomic word, none depends on another, so relaxed order does.
  */
 #include "daemon/roster.h"
@@ -19,14 +26,14 @@ enum {
     OPEN_SLACK_OF = 8, /* and one for that many that the other has */
     TAKEN_SLACK = 8,   /* the same of all that were ever taken */
     TAKEN_DEBT = 64,   /* how far one may fall behind: it is not to be flooded when it comes back */
-    MISSED_MS = 100,   /* how long one that did not come is passed over */
+    STUCK_MS = 250,    /* one that is so late is passed over until it comes */
 };
 
 struct place {
     _Alignas(64) _Atomic bool present;
     _Atomic uint32_t open;
     _Atomic uint64_t taken;
-    _Atomic int64_t missed_ns; /* its turn came and it did not; 0: not so */
+    _Atomic int64_t missed_ns; /* since when it is late for its turn; 0: it is not */
 };
 
 struct roster {
@@ -82,25 +89,44 @@ unsigned roster_count(struct roster *r, unsigned i, unsigned open)
     return sum;
 }
 
-/* Whether k should have the next connection rather than i. */
-static bool is_before(struct roster *r, unsigned k, unsigned i)
+/* By what k should have the next connection rather than i. */
+enum precedence { NONE, BY_TAKEN, BY_OPEN };
+
+static enum precedence precedence(struct roster *r, unsigned k, unsigned i)
 {
     struct place *other = &r->place[k], *own = &r->place[i];
     if (k == i || !GET(other->present))
-        return false;
+        return NONE;
     uint32_t theirs = GET(other->open), mine = GET(own->open);
     if (mine > theirs + OPEN_SLACK + theirs / OPEN_SLACK_OF)
-        return true;
-    return mine >= theirs && GET(own->taken) > GET(other->taken) + TAKEN_SLACK;
+        return BY_OPEN;
+    return mine >= theirs && GET(own->taken) > GET(other->taken) + TAKEN_SLACK ? BY_TAKEN : NONE;
+}
+
+/* One that comes late to a burst may catch up in one go: who has less than the mean makes nothing
+ * worse, whoever has less still. */
+static bool is_below_mean(struct roster *r, unsigned i)
+{
+    uint64_t sum = 0;
+    unsigned n = 0;
+    for (unsigned k = 0; k < r->n; k++) {
+        n += GET(r->place[k].present);
+        sum += GET(r->place[k].open);
+    }
+    return GET(r->place[i].open) * (uint64_t)n < sum;
 }
 
 bool roster_may_accept(struct roster *r, unsigned i, int64_t now_ns)
 {
+    bool below = is_below_mean(r, i);
     SET(r->place[i].missed_ns, 0); /* here it is */
     for (unsigned k = 0; k < r->n; k++) {
         int64_t missed_ns = GET(r->place[k].missed_ns);
-        bool passed_over = missed_ns != 0 && now_ns - missed_ns < MISSED_MS * NS_PER_MS;
-        if (!passed_over && is_before(r, k, i))
+        enum precedence by = precedence(r, k, i);
+        if (by == BY_TAKEN && missed_ns == 0)
+            return false;
+        if (by == BY_OPEN && !below &&
+            (missed_ns == 0 || now_ns - missed_ns < STUCK_MS * NS_PER_MS))
             return false;
     }
     return true;
@@ -118,6 +144,6 @@ void roster_accepted(struct roster *r, unsigned i)
 void roster_overdue(struct roster *r, unsigned i, int64_t now_ns)
 {
     for (unsigned k = 0; k < r->n; k++)
-        if (is_before(r, k, i))
+        if (GET(r->place[k].missed_ns) == 0 && precedence(r, k, i) != NONE)
             SET(r->place[k].missed_ns, now_ns);
 }

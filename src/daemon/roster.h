@@ -3,7 +3,8 @@
  *
  * All of them watch the same listening sockets: one that dies leaves no queue behind, and none has
  * to be told anything. Who accepts is decided by each for itself, from the counts of all. Nobody
- * waits for anybody: a worker whose turn it is and who does not come is passed over for a while. */
+ * waits for anybody for long: while a worker whose turn it is does not come, the others take one
+ * connection after each rest, and after 250 ms as many as there are, until it comes. */
 #ifndef RETRYD_DAEMON_ROSTER_H
 #define RETRYD_DAEMON_ROSTER_H
 
@@ -25,7 +26,7 @@ void roster_leave(struct roster *r, unsigned i);
 
 /* Publishes how many connections worker i has; returns how many all have. */
 unsigned roster_count(struct roster *r, unsigned i, unsigned open);
-/* Whether the next connection may be worker i's. */
+/* Whether the next connection may be worker i's; asking, it has come. */
 bool roster_may_accept(struct roster *r, unsigned i, int64_t now_ns);
 /* It accepted one; overdue: after those whose turn it was had not come. */
 void roster_accepted(struct roster *r, unsigned i);

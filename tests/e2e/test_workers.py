@@ -98,6 +98,23 @@ def test_connections_made_one_by_one_are_balanced(origin, make_workers):
     assert_balanced(counts, 4)
 
 
+def test_a_burst_is_not_taken_by_the_first_who_comes(origin, make_workers):
+    """The others are late, as on a busy machine: until they come, one connection is taken for each 2 ms of waiting."""
+    retryd = make_workers(origin)
+    late = workers(retryd)[1:]
+    began = time.monotonic()
+    for pid in late:
+        os.kill(pid, signal.SIGSTOP)
+    wires = [retryd.plain() for _ in range(80)]
+    time.sleep(0.01)
+    for pid in late:
+        os.kill(pid, signal.SIGCONT)
+    alone = elapsed(began)
+    counts = held(retryd, wires)
+    assert len(counts) == 4, counts
+    assert max(counts.values()) <= 1.6 * 20 + alone / 0.002, (counts, alone)
+
+
 def test_many_short_connections_are_balanced(make_workers):
     retryd = make_workers()
     counts = collections.Counter()

@@ -60,7 +60,9 @@ static void accept_some(struct listener *ls, bool overdue)
     for (int i = 0; i < ACCEPTS_PER_TURN && !ls->closed && !ls->paused; i++) {
         struct sockaddr_storage peer = {.ss_family = AF_UNSPEC};
         socklen_t len = sizeof peer;
-        if (!overdue && must_yield(ls)) {
+        bool yields = must_yield(ls);
+        overdue = overdue && yields; /* by now it may be our turn anyway */
+        if (yields && !overdue) {
             ls->yielding = i == 0; /* else it is not known whether there is another one */
             if (ls->yielding)
                 take_rest(ls, YIELD_MS);
