@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls that the security requirements ban (L4), and number parsing beside core/base/num.h (K7)."""
+"""Banned calls, and number parsing beside core/base/num.h (security requirements L4, K7)."""
 import re
 
 from arch import Check, strip_c

@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_unit.sh UNIT RETRYD: systemd's own view of the unit, and the program's part of Type=notify.
+# check_unit.sh UNIT RETRYD: systemd's own view of the unit, and the program's part of Type=notify
+# (security requirements L1, L2).
 set -u
 unit=$1
 program=$2

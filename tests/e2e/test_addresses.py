@@ -79,6 +79,7 @@ def connect(retryd, host, port):
 @pytest.mark.parametrize("ask", [get, connect])
 @pytest.mark.parametrize("host", DENIED)
 def test_denied(open_ports, canary, ask, host):
+    """I3, CR3: denied."""
     answer = ask(open_ports, host, canary.port)
     assert (answer.status, answer.get("X-Retryd-Error")) == (403, "address_not_allowed")
     assert b"NO_PROXY" in answer.body
@@ -88,6 +89,7 @@ def test_denied(open_ports, canary, ask, host):
 @pytest.mark.parametrize("ask", [get, connect])
 @pytest.mark.parametrize("host", SPELLINGS)
 def test_odd_spellings_never_reach_a_resolver(open_ports, canary, ask, host):
+    """I4: odd spellings never reach a resolver."""
     answer = ask(open_ports, host, canary.port)
     assert (answer.status, answer.get("X-Retryd-Error")) == (400, "bad_request")
     assert canary.hits == []
@@ -118,6 +120,7 @@ def test_resolved_by_the_operator(make_retryd, canary):
 
 
 def test_private_addresses_can_be_denied(make_retryd):
+    """I3: private addresses can be denied."""
     retryd = make_retryd(private_addresses="deny")
     for host in ("10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1", "[fc00::1]", "[::ffff:10.1.2.3]"):
         answer = get(retryd, host, 80)
@@ -126,7 +129,7 @@ def test_private_addresses_can_be_denied(make_retryd):
 
 @pytest.mark.parametrize("ask", [get, connect])
 def test_own_listener_is_out_of_reach(make_retryd, ask):
-    """Even where its address is allowed. The listener's port is known only once it runs: two in a row."""
+    """I5: Even where its address is allowed. The listener's port is known only once it runs: two in a row."""
     port = free_port()
     retryd = make_retryd(listen=["127.0.0.1:%d" % port], http_ports=[port], connect_ports=[port],
                          allow_addresses=["127.0.0.1"])
@@ -135,7 +138,7 @@ def test_own_listener_is_out_of_reach(make_retryd, ask):
 
 
 def test_two_proxies_in_a_circle_notice(make_retryd):
-    """Each sends loop.example to the other: one 508, no growth."""
+    """C9: Each sends loop.example to the other: one 508, no growth."""
     first_port, second_port = free_port(), free_port()
     first = make_retryd(listen=["127.0.0.1:%d" % first_port],
                         resolve={"loop.example:80": "127.0.0.1:%d" % second_port})
@@ -145,6 +148,7 @@ def test_two_proxies_in_a_circle_notice(make_retryd):
 
 
 def test_refusal_is_one_attempt(open_ports, canary):
+    """E11: refusal is one attempt."""
     get(open_ports, "127.0.0.1", canary.port)
     (record,) = open_ports.requests_logged()
     assert record.get("attempts", 0) <= 1
@@ -152,6 +156,7 @@ def test_refusal_is_one_attempt(open_ports, canary):
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"])
 def test_listener_is_loopback_only(tmp_path, listen):
+    """I1: listener is loopback only."""
     retryd = Retryd(tmp_path / "r", config={"listen": [listen]}, start=False)
     with pytest.raises(AssertionError, match="ended with"):
         retryd.start()
@@ -159,6 +164,7 @@ def test_listener_is_loopback_only(tmp_path, listen):
 
 
 def test_redirects_are_relayed(make_retryd, make_origin):
+    """D7: redirects are relayed."""
     origin = make_origin()
     retryd = make_retryd(origin)
     origin.answers({"status": 307, "headers": {"Location": "http://169.254.169.254/"}})

@@ -36,7 +36,7 @@ def outage(origin, retryd, requests, clients=8):
 
 
 def test_an_outage_drains_one_quota(origin, make_retryd):
-    """Whichever worker meets the outage: all of them together send what one client would."""
+    """E8: Whichever worker meets the outage: all of them together send what one client would."""
     retryd = make_retryd(origin, workers=4, retry={"max_backoff": "20ms"})
     retries, by = outage(origin, retryd, 64)
     assert retries == ALL

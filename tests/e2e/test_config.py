@@ -54,6 +54,7 @@ BAD = [
 
 @pytest.mark.parametrize("text, line, key, allowed", BAD, ids=[repr(b[0][:40]) for b in BAD])
 def test_bad(tmp_path, text, line, key, allowed):
+    """K5: bad."""
     status, said, path = check(tmp_path, text)
     assert status not in (0, -6, -11, 134, 139)
     assert re.search(re.escape(path) + (":%d:" % line if line else r":\d+:"), said), said
@@ -71,6 +72,7 @@ def test_missing_file(tmp_path):
 
 
 def test_world_writable_file_is_refused(tmp_path):
+    """K5: world writable file is refused."""
     path = tmp_path / "retryd.yaml"
     path.write_text("listen: 127.0.0.1:0\n")
     os.chmod(path, 0o666)
@@ -91,6 +93,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_files_are_refused_quietly(tmp_path, case):
+    """K5: hostile files are refused quietly."""
     path = tmp_path / "retryd.yaml"
     path.write_bytes(HOSTILE[case])
     os.chmod(path, 0o644)

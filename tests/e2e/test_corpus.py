@@ -82,6 +82,7 @@ def corpus(request, tmp_path_factory, origin_ca):
 
 @pytest.mark.parametrize("play", PLAYS, ids=["%s-%s" % play for play in PLAYS])
 def test_case(corpus, play):
+    """A1, B1, B2, B3, B4, B5, B6, B7, B8, B9, B10, B11, C3, C4, C5, C7, C10, D1, D2, D3, D4, D6, D7, D8: case."""
     wrong = corpus.results[play]
     assert not wrong, "%s: %s" % (BY_ID[play[0]]["title"], "; ".join(wrong))
 

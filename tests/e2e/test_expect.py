@@ -41,6 +41,7 @@ def test_upstream_says_100(origin, opened):
 
 
 def test_upstream_never_says_100(origin, opened):
+    """CR6: upstream never says 100."""
     wire, send_head = opened
     origin.rules({"requests": [{"phase": "head", "steps": [{"expect": "withhold", "proceed": True}]}]})
     began = time.monotonic()
@@ -54,6 +55,7 @@ def test_upstream_never_says_100(origin, opened):
 
 @pytest.mark.parametrize("status", [403, 307])
 def test_final_answer_instead(origin, opened, status):
+    """CR7: final answer instead."""
     wire, send_head = opened
     origin.rules({"requests": [{"phase": "head", "steps": [{"expect": "final", "status": status, "body": "no"}]}]})
     send_head(expecting())
@@ -107,7 +109,7 @@ def test_other_expectations_are_refused(origin, retryd):
 
 @pytest.mark.parametrize("clear", [True, False], ids=["plain", "intercepted"])
 def test_other_interim_answers_are_passed_on_bare_and_once(origin, retryd, clear):
-    """RFC 9110 15.2; the second attempt repeats them, the client has heard."""
+    """D6: RFC 9110 15.2; the second attempt repeats them, the client has heard."""
     origin.answers({"status": 503, "interim": [102, 103, 102]}, {"ok": "auto", "interim": [103, 102]})
     answer = retryd.exchange(sigv4.sts(), clear=clear)
     assert (answer.status, answer.whole) == (200, True)

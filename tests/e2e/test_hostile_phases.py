@@ -175,6 +175,7 @@ def test_tunnel_half_closed_while_it_is_dialled(make_retryd):
 
 
 def test_max_clients_counts_tunnels(make_retryd):
+    """J1: max clients counts tunnels."""
     listener = socket.create_server(("127.0.0.1", 0))
     retryd = make_retryd(limits={"max_clients": 3},
                          resolve={"raw.example:443": "127.0.0.1:%d" % listener.getsockname()[1]})

@@ -34,7 +34,7 @@ def reluctant(retryd):
 
 
 def test_pipelined_requests_do_not_pile_up_answers(small_answers, make_retryd):
-    """No new request is begun while answers wait to be taken; in the end every one comes, whole."""
+    """J8: No new request is begun while answers wait to be taken; in the end every one comes, whole."""
     retryd = make_retryd(None, **small_answers.config())
     wire = reluctant(retryd)
     wire.send(request() * 400)
@@ -97,6 +97,7 @@ def test_half_close_while_the_last_answer_waits(tail):
 
 
 def test_idle_time_begins_when_the_answer_is_taken(tail):
+    """J3, CR13: idle time begins when the answer is taken."""
     retryd, wire, n = tail(timeouts={"client_idle": "1s"})
     time.sleep(3)                     # three times client_idle
     whole_answers(wire, n)

@@ -17,6 +17,7 @@ CANARIES = {
 
 
 def test_a_line_an_attempt_and_a_line_a_request(origin, retryd):
+    """E9: what was sent upstream for one request can be counted."""
     origin.answers({"fail": "reset"}, {"error": "ThrottlingException"})
     assert retryd.exchange(sigv4.dynamodb("PutItem")).status == 200
     (request,) = retryd.requests_logged()
@@ -51,6 +52,7 @@ def test_key_value_lines(origin, make_retryd):
 
 @pytest.mark.parametrize("level", ["info", "debug"])
 def test_no_secret_gets_out(origin, make_retryd, level):
+    """K2: no secret gets out."""
     retryd = make_retryd(origin, log={"level": level})
     origin.answers({"status": 503, "body": CANARIES["answer"], "headers": {"Set-Cookie": CANARIES["cookie"]}})
     request = sigv4.s3("PUT", "/key", CANARIES["body"].encode(),
@@ -79,6 +81,7 @@ def test_no_secret_gets_out(origin, make_retryd, level):
 
 
 def test_no_control_byte_gets_out(origin, retryd):
+    """K1: no control byte gets out."""
     origin.answers({"status": 400, "body": '{"__type":"Evil\\u001b[31m\\nrequest x=1"}',
                     "headers": {"Content-Type": "application/x-amz-json-1.0"}})
     wire = retryd.plain()

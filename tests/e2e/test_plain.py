@@ -7,6 +7,7 @@ DOWN = {"status": 503, "body": "{}"}
 
 
 def test_throttled_twice(origin, retryd):
+    """CR3: throttled twice."""
     origin.answers({"error": "ThrottlingException", "times": 2})
     answer = retryd.exchange(sigv4.dynamodb(), clear=True)
     assert (answer.status, answer.body) == (200, b"{}")
@@ -38,6 +39,7 @@ def test_several_hosts_on_one_connection(origin, retryd):
 
 
 def test_path_and_query_are_not_touched(origin, retryd):
+    """C2, CR10: path and query are not touched."""
     target = "/a%2Fb/./../c%20d+e//f?x=%7E&y&z=%2f"
     for clear in (True, False):
         origin.reset()
@@ -55,6 +57,7 @@ def test_path_and_query_are_not_touched(origin, retryd):
 
 
 def test_hop_by_hop_fields_stay_here(origin, retryd):
+    """C6, C8, C13, CR2: hop by hop fields stay here."""
     request = sigv4.sts()
     request.headers += [("Proxy-Connection", "keep-alive"), ("Keep-Alive", "timeout=5"), ("TE", "trailers"),
                         ("Proxy-Authorization", "Basic c2VjcmV0"), ("Connection", "keep-alive, X-Mine"),
@@ -65,7 +68,7 @@ def test_hop_by_hop_fields_stay_here(origin, retryd):
 
 
 def test_post_to_a_host_that_is_not_aws_is_sent_once(origin, make_retryd):
-    """RFC 9110 9.2.2: only for AWS does the operator agree to repeat what is not idempotent."""
+    """E2: RFC 9110 9.2.2: only for AWS does the operator agree to repeat what is not idempotent."""
     retryd = make_retryd(origin, resolve={"other.example:80": "127.0.0.1:%d" % origin.http})
     origin.answers({"fail": "reset"}, then="last")
     wire = retryd.plain()

@@ -38,6 +38,7 @@ def chunked_put(body):
 
 @pytest.mark.parametrize("fault", [DOWN, {"fail": "reset"}], ids=["503", "reset"])
 def test_5_mib_put_is_replayed_whole(origin, retryd, fault):
+    """E12: 5 mib put is replayed whole."""
     body = noise(5 * MIB)
     origin.answers(dict(fault, times=2))
     assert retryd.exchange(put(body)).status == 200
@@ -75,6 +76,7 @@ def test_body_that_arrives_in_drops(origin, retryd):
 
 
 def test_body_beyond_memory_goes_to_a_file_nobody_sees(origin, make_retryd, tmp_path):
+    """E12: body beyond memory goes to a file nobody sees."""
     spool = tmp_path / "spool"
     spool.mkdir()
     retryd = make_retryd(origin, limits={"replay_memory": "64KiB", "replay_dir": str(spool)},

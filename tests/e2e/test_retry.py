@@ -38,6 +38,7 @@ def test_fails_twice_then_succeeds(origin, retryd, fault):
 
 
 def test_throttled_connection_is_used_again(origin, retryd):
+    """D4: throttled connection is used again."""
     origin.answers(dict(THROTTLED, times=2))
     assert retryd.exchange(sigv4.dynamodb()).status == 200
     assert [r["on_conn"] for r in origin.requests()] == [1, 2, 3]
@@ -56,6 +57,7 @@ TRANSPORT = {
 
 @pytest.mark.parametrize("fault", TRANSPORT.values(), ids=TRANSPORT.keys())
 def test_transport_failure_is_retried_on_a_new_connection(origin, retryd, fault):
+    """D4: transport failure is retried on a new connection."""
     origin.answers(fault)
     answer = retryd.exchange(sigv4.dynamodb())
     assert (answer.status, answer.whole, answer.body) == (200, True, b"{}")
@@ -85,6 +87,7 @@ def test_refused_connection_is_retried(origin, make_retryd):
 
 
 def test_silent_origin_times_out_and_is_retried(origin, make_retryd):
+    """J6: silent origin times out and is retried."""
     retryd = make_retryd(origin, timeouts={"response": "300ms"})
     origin.answers({"fail": "hang"})
     began = time.monotonic()
@@ -95,6 +98,7 @@ def test_silent_origin_times_out_and_is_retried(origin, make_retryd):
 
 
 def test_stalled_body_times_out_and_is_retried(origin, make_retryd):
+    """J6: stalled body times out and is retried."""
     retryd = make_retryd(origin, timeouts={"read": "300ms"})
     origin.answers({"ok": "auto", "body": "{\"Item\": {}}", "chunk_bytes": 4, "chunk_delay_ms": 2000})
     answer = retryd.exchange(sigv4.dynamodb())
@@ -111,6 +115,7 @@ def test_dynamodb_has_four_attempts_others_three(origin, retryd):
 
 
 def test_attempts_are_configurable(origin, make_retryd):
+    """E1: attempts are configurable."""
     retryd = make_retryd(origin, retry={"max_attempts": 2, "services": {"sts": {"max_attempts": 1}}})
     origin.answers(DOWN, then="last")
     retryd.exchange(sigv4.dynamodb())
@@ -143,7 +148,7 @@ def test_final_error_passes_at_once(origin, retryd):
     pytest.param("99999999999999999999", 0, 5050, marks=pytest.mark.slow),
 ])
 def test_retry_after_is_honoured_within_its_clamp(origin, retryd, header, least, most):
-    """[t, t + 5 s] around the backoff t, itself below 50 ms here; half a second is left to the machine."""
+    """E4: [t, t + 5 s] around the backoff t, itself below 50 ms here; half a second is left to the machine."""
     origin.answers(dict(DOWN, headers={"x-amz-retry-after": header}))
     assert retryd.exchange(sigv4.sts()).status == 200
     requests = origin.requests()
@@ -152,6 +157,7 @@ def test_retry_after_is_honoured_within_its_clamp(origin, retryd, header, least,
 
 
 def test_retry_after_given_twice_is_ignored(origin, retryd):
+    """E4: retry after given twice is ignored."""
     origin.answers(dict(DOWN, headers={"x-amz-retry-after": ["3000", "3000"]}))
     assert retryd.exchange(sigv4.sts()).status == 200
     assert gap_ms(origin.requests(), 1) < 1000
@@ -173,7 +179,7 @@ def test_http_retry_after_is_ignored(origin, retryd):
 
 
 def test_outage_drains_the_quota_and_fails_fast(origin, retryd):
-    """35 transient retries from full: 17 requests with two, one with one, then none; 10 tokens are left."""
+    """E8: 35 transient retries from full: 17 requests with two, one with one, then none; 10 tokens are left."""
     origin.answers(DOWN, then="last")
     wire = retryd.open("sts.us-east-1.amazonaws.com")
     attempts = []
@@ -252,6 +258,7 @@ REQUESTS = {
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_last_error_is_delivered_untouched(origin, retryd, kind, framing):
+    """D9: last error is delivered untouched."""
     origin.answers(*[dict(e, framing=framing) for e in numbered_errors(3)])
     answer = retryd.exchange(REQUESTS[kind]())
     assert answer.status_line == "HTTP/1.1 503 Service Unavailable"
@@ -291,6 +298,7 @@ OWN_ERRORS = {
 @pytest.mark.parametrize("fault, status, word", [("reset", 502, "connection_reset"),
                                                  ("hang", 504, "response_timeout")])
 def test_own_error_speaks_the_clients_protocol(origin, make_retryd, kind, fault, status, word):
+    """D9, CR11: own error speaks the clients protocol."""
     request, start, code = OWN_ERRORS[kind]
     retryd = make_retryd(origin, timeouts={"response": "200ms"}, retry={"max_attempts": 2, "max_backoff": "50ms"})
     origin.answers({"fail": fault}, then="last")
@@ -353,13 +361,14 @@ def test_code_decides(origin, retryd, case):
 
 
 def test_old_signature_is_not_retried(origin, retryd):
-    """A proxy cannot sign anew, and services refuse signatures five minutes old."""
+    """E5: A proxy cannot sign anew, and services refuse signatures five minutes old."""
     origin.answers(DOWN)
     assert retryd.exchange(sigv4.sts(age_s=290)).status == 503
     assert len(origin.requests()) == 1
 
 
 def test_waits_are_bounded_in_sum(origin, make_retryd):
+    """E5: waits are bounded in sum."""
     retryd = make_retryd(origin, retry={"max_attempts": 10, "max_total_wait": "1s"})
     origin.answers(dict(DOWN, retry_after_ms=400), then="last")
     began = time.monotonic()
@@ -369,6 +378,7 @@ def test_waits_are_bounded_in_sum(origin, make_retryd):
 
 
 def test_no_retry_once_a_byte_was_delivered(origin, retryd):
+    """E3: no retry once a byte was delivered."""
     origin.answers({"status": 200, "body_size": 300000, "truncate_at": 200000})
     answer = retryd.exchange(sigv4.s3("GET", "/large"))
     assert answer.status == 200 and not answer.whole
@@ -378,6 +388,7 @@ def test_no_retry_once_a_byte_was_delivered(origin, retryd):
 
 
 def test_cut_chunked_body_stays_visibly_cut(origin, retryd):
+    """D5: cut chunked body stays visibly cut."""
     origin.answers({"status": 200, "body_size": 300000, "truncate_at": 200000, "framing": "chunked"})
     answer = retryd.exchange(sigv4.s3("GET", "/large"))
     assert answer.status == 200 and not answer.whole
@@ -386,6 +397,7 @@ def test_cut_chunked_body_stays_visibly_cut(origin, retryd):
 
 
 def test_error_cut_short_is_a_failed_attempt(origin, retryd):
+    """CR12: error cut short is a failed attempt."""
     origin.answers({"status": 500, "body_size": 123, "truncate_at": 0},
                    {"status": 503, "body_size": 400, "framing": "chunked", "truncate_at": 100})
     answer = retryd.exchange(sigv4.sts())

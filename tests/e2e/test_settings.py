@@ -126,11 +126,13 @@ def refused(tmp_path, env, *args, profile=None):
     ({"AWS_RETRY_MODE": "legacy"}, ("AWS_RETRY_MODE", "retry.flavour")),
 ])
 def test_bad_variables(tmp_path, env, words):
+    """K6: bad variables."""
     said = refused(tmp_path, env)
     assert all(word in said for word in words), said
 
 
 def test_bad_profile(tmp_path):
+    """K6: bad profile."""
     said = refused(tmp_path, {}, profile="[default]\n\nretry_mode = slow\n")
     assert "/.aws/config:3: " in said and '"slow"' in said
     said = refused(tmp_path, {}, profile="[default]\nmax_attempts = x\n")
@@ -284,6 +286,7 @@ def test_generic_hears_retry_after_as_a_date(origin, generic):
     ("POST", "Idempotency-Key: \"8e03978e\"\r\n", 3),
 ])
 def test_generic_repeats_what_may_be_repeated(origin, generic, method, headers, count):
+    """E2: generic repeats what may be repeated."""
     origin.answers(DOWN, then="last")
     assert ask(generic(), method, headers=headers).status == 503
     assert len(origin.requests()) == count
@@ -296,7 +299,7 @@ def test_generic_repeats_a_post_by_consent(origin, generic):
 
 
 def test_post_that_reached_nobody_may_go_again(origin, generic):
-    """No byte of it was sent (RFC 9110 9.2.2; security requirement E2)."""
+    """E2: No byte of it was sent (RFC 9110 9.2.2; security requirement E2)."""
     retryd = generic(dict(GENERIC, max_attempts=2))
     origin.refuse(True, "http0")
     assert ask(retryd, "POST").status == 502

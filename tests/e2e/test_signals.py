@@ -88,7 +88,7 @@ def test_no_new_connections_while_draining(origin, retryd):
 
 
 def test_storm_of_signals(origin, retryd):
-    """Signals that mean nothing change nothing, also while requests run."""
+    """L5: Signals that mean nothing change nothing, also while requests run."""
     stop = threading.Event()
 
     def storm():

@@ -32,6 +32,7 @@ def leaf_of(retryd, host, tmp_path):
 
 @pytest.mark.parametrize("host", NAMES)
 def test_leaf_passes_strict_verification(origin, retryd, tmp_path, host):
+    """F4, CR17: leaf passes strict verification."""
     leaf = leaf_of(retryd, host, tmp_path)
     chain = os.path.join(retryd.state_dir, "chain.pem")
     rc, out = openssl("verify", "-x509_strict", "-purpose", "sslserver", "-verify_hostname", host, "-CAfile",
@@ -57,6 +58,7 @@ def test_serials_differ(origin, retryd, tmp_path):
 
 
 def test_authority_is_constrained_and_unique(origin, make_retryd, tmp_path):
+    """H1, H2, CR16: authority is constrained and unique."""
     first, second = make_retryd(origin), make_retryd(origin)
     texts = []
     for one in (first, second):
@@ -73,7 +75,7 @@ def test_authority_is_constrained_and_unique(origin, make_retryd, tmp_path):
 
 
 def test_key_files_are_private(origin, retryd):
-    """The root's key was thrown away; what is left is one key that nobody else may read."""
+    """H3: The root's key was thrown away; what is left is one key that nobody else may read."""
     keys = []
     for base, _, names in os.walk(retryd.state_dir):
         for name in names:
@@ -99,6 +101,7 @@ def test_authority_survives_a_restart(origin, retryd, tmp_path):
 
 
 def test_open_key_file_is_refused(origin, retryd):
+    """H3: open key file is refused."""
     retryd.stop()
     (key,) = [os.path.join(b, n) for b, _, names in os.walk(retryd.state_dir) for n in names if n.endswith(".key")]
     os.chmod(key, 0o640)
@@ -120,6 +123,7 @@ def test_bundle_holds_the_system_store_and_our_root(origin, retryd):
 
 
 def test_sni_that_differs_is_refused(origin, retryd):
+    """F2: sni that differs is refused."""
     context = retryd.tls_context()
     context.check_hostname = False
     with pytest.raises(ssl.SSLError) as e:
@@ -128,6 +132,7 @@ def test_sni_that_differs_is_refused(origin, retryd):
 
 
 def test_no_sni_is_the_connect_host(origin, retryd):
+    """F2: no sni is the connect host."""
     context = retryd.tls_context()
     context.check_hostname = False
     with context.wrap_socket(retryd.tunnel("sts.amazonaws.com").sock) as tls:
@@ -136,6 +141,7 @@ def test_no_sni_is_the_connect_host(origin, retryd):
 
 @pytest.mark.parametrize("offer, answer", [(["h2", "http/1.1"], "http/1.1"), (["http/1.1"], "http/1.1"), ([], None)])
 def test_alpn_is_never_h2(origin, retryd, offer, answer):
+    """F7, CR4: alpn is never h2."""
     context = ssl.create_default_context(cafile=retryd.ca_file)
     if offer:
         context.set_alpn_protocols(offer)
@@ -153,12 +159,14 @@ def test_both_tls_versions(origin, retryd, version):
 
 
 def test_old_tls_is_refused(origin, retryd):
+    """F6: old tls is refused."""
     _, out = openssl("s_client", "-proxy", "127.0.0.1:%d" % retryd.port, "-connect", "sts.amazonaws.com:443",
                      "-tls1_1", "-cipher", "DEFAULT:@SECLEVEL=0", stdin="")
     assert "alert protocol version" in out and "BEGIN CERTIFICATE" not in out
 
 
 def test_garbage_instead_of_tls_is_closed(origin, retryd):
+    """F3: garbage instead of tls is closed."""
     wire = retryd.tunnel("sts.amazonaws.com")
     wire.send(b"GET / HTTP/1.1\r\n\r\n")
     assert wire.ended()
@@ -166,7 +174,7 @@ def test_garbage_instead_of_tls_is_closed(origin, retryd):
 
 
 def test_host_must_be_the_tunnels(origin, retryd):
-    """No domain fronting: 421, and the origin sees nothing."""
+    """C3: No domain fronting: 421, and the origin sees nothing."""
     request = sigv4.sts(host="sts.eu-west-1.amazonaws.com")
     wire = retryd.open("sts.us-east-1.amazonaws.com")
     answer = retryd.exchange(request, wire=wire)
@@ -204,6 +212,7 @@ def test_eager_hello_in_the_same_segment(origin, retryd):
 
 @pytest.mark.parametrize("variant", ["expired", "future", "wrong_name", "self_signed", "untrusted"])
 def test_bad_certificate_is_final(origin, retryd, variant):
+    """E11, F9, G1: bad certificate is final."""
     origin.rules({"connections": [{"steps": [{"tls": variant}], "then": "loop"}]})
     answer = retryd.exchange(sigv4.dynamodb())
     assert (answer.status, answer.get("X-Retryd-Error")) == (502, "upstream_certificate")
@@ -231,7 +240,7 @@ def test_without_the_origins_root_nothing_works(origin, make_retryd):
 
 
 def test_own_authority_is_no_anchor_for_upstreams(origin, make_origin, make_retryd, tmp_path, origin_ca):
-    """An origin with a leaf signed by retryd's own key is refused, even when its root stands in the bundle."""
+    """G4: An origin with a leaf signed by retryd's own key is refused, even when its root stands in the bundle."""
     retryd = make_retryd(origin)
     impostor = tmp_path / "impostor-ca"
     impostor.mkdir()
@@ -255,6 +264,7 @@ def make_origin_with(make_origin, ca_dir):
 
 
 def test_empty_trust_file_is_a_start_up_error(origin, tmp_path):
+    """G5: empty trust file is a start up error."""
     empty = tmp_path / "empty.pem"
     empty.write_text("")
     retryd = Retryd(tmp_path / "r", origin, {"upstream": {"ca_file": str(empty)}}, start=False)

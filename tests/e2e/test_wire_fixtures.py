@@ -119,6 +119,7 @@ def test_there_are_many():
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e["file"].replace(".http", ""))
 def test_recorded(scene, entry):
+    """C1, C2, CR8, CR9: recorded."""
     request = Recorded(entry)
     answer, seen, line = scene.exchange(request, [200])
     assert answer.status == 200 and len(seen) == 1
@@ -128,6 +129,7 @@ def test_recorded(scene, entry):
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e["file"].replace(".http", ""))
 def test_anew(scene, entry):
+    """C2, CR8: anew."""
     request = Recorded(entry).dated_anew()
     answer, seen, line = scene.exchange(request, [503, 200])
     assert answer.status == 200 and len(seen) == 2 and line["attempts"] == 2

@@ -146,6 +146,7 @@ def test_a_stopped_worker_delays_nobody_for_long(make_workers):
 
 
 def test_limit_of_clients_counts_all_workers(make_workers):
+    """J1: limit of clients counts all workers."""
     retryd = make_workers(limits={"max_clients": 6})
     wires = [retryd.plain() for _ in range(10)]
     turned_away = until(lambda: (lambda l: l if len(l) >= 4 else None)(retryd.log("too_many_clients")), "4 are too many")
@@ -215,7 +216,7 @@ class Load:
 
 
 def test_kill_9_again_and_again(origin, make_workers):
-    """A killed worker takes its own requests with it, and nothing else: all others end well, and new connections are
+    """J13: A killed worker takes its own requests with it, and nothing else: all others end well, and new connections are
     served all the time."""
     retryd = make_workers(origin)
     load, killed, dice = Load(retryd), [], random.Random(9)
@@ -338,7 +339,7 @@ def test_no_new_connections_while_draining(origin, make_workers):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_privileges_are_kept(make_workers, count):
-    """Security requirement L1, of whoever carries traffic."""
+    """L1: Security requirement L1, of whoever carries traffic."""
     retryd = make_workers(workers=count)
     for pid in workers(retryd) or [retryd.process.pid]:
         with open("/proc/%d/status" % pid) as f:

@@ -160,6 +160,7 @@ static void note_share(struct owner *o, enum conn_event ev)
         s->worst = s->seen - s->before;
 }
 
+/* J11: fair share of a turn. */
 START_TEST(test_fair_share_of_a_turn)
 {
     struct loop *l = make_loop();

@@ -139,6 +139,7 @@ START_TEST(test_literals_and_bad_names_are_not_asked)
 }
 END_TEST
 
+/* I6: cache. */
 START_TEST(test_cache)
 {
     struct fixture f;
@@ -193,6 +194,7 @@ START_TEST(test_same_name_is_asked_once)
 }
 END_TEST
 
+/* I6: deadline and a live zone beside a dead one. */
 START_TEST(test_deadline_and_a_live_zone_beside_a_dead_one)
 {
     struct fixture f;
@@ -219,6 +221,7 @@ START_TEST(test_deadline_and_a_live_zone_beside_a_dead_one)
 }
 END_TEST
 
+/* I6: queue is bounded. */
 START_TEST(test_queue_is_bounded)
 {
     struct fixture f;

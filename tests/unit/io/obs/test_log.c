@@ -307,7 +307,7 @@ static size_t drain(int fd, size_t *lines)
     return n;
 }
 
-/* Standard error that nobody reads: a pipe (0), a socket (1). */
+/* K4: Standard error that nobody reads: a pipe (0), a socket (1). */
 START_TEST(full_sink_drops_and_counts)
 {
     enum { LINES = 5000 };
@@ -342,7 +342,7 @@ START_TEST(full_sink_drops_and_counts)
 }
 END_TEST
 
-/* A terminal stopped with Ctrl-S takes nothing: lines are lost, the program goes on. */
+/* K4: A terminal stopped with Ctrl-S takes nothing: lines are lost, the program goes on. */
 START_TEST(stopped_terminal_does_not_block)
 {
     struct err err = {""};

@@ -288,6 +288,7 @@ static bool same(const ASN1_INTEGER *a, const ASN1_INTEGER *b)
     return ASN1_INTEGER_cmp(a, b) == 0;
 }
 
+/* CR14, F5: a name is minted once. */
 START_TEST(hit)
 {
     const ASN1_INTEGER *first = serial_of(S3, now);
