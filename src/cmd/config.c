@@ -24,7 +24,9 @@ static bool depends(const struct rule *r, struct slice service)
     for (size_t i = 0; i < r->n_services; i++)
         for_service |= slice_eq(r->services[i], service);
     return for_service && !rule_has(r, profile) &&
-           r->n_operations + r->n_listeners + r->n_regions + r->n_methods + r->n_hosts + r->n_access_keys > 0;
+           r->n_operations + r->n_listeners + r->n_regions + r->n_methods + r->n_hosts +
+                   r->n_access_keys >
+               0;
 }
 
 /* A request to the service of which no more is known; and which rules act if more is. */

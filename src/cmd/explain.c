@@ -10,7 +10,7 @@
 static int usage(FILE *err)
 {
     fputs("usage: retryd explain [-c FILE] [--set PATH=VALUE]... [-D NAME=VALUE]... [--attempt N]\n"
-          "         [--json] [--failure KIND] --raw FILE|-\n"
+          "         [--listener NAME] [--json] [--failure KIND] --raw FILE|-\n"
           "       retryd explain ... --host HOST [--method METHOD] [--path TARGET]\n"
           "         [--header 'Name: value']... --status N [--response-header 'Name: value']...\n"
           "         [--body FILE|-]\n",

@@ -35,7 +35,7 @@ struct explain_lines {
 
 /* NULL: not given. */
 struct explain_args {
-    const char *host, *method, *path, *status, *body, *raw, *failure, *attempt;
+    const char *host, *method, *path, *status, *body, *raw, *failure, *attempt, *listener;
     struct explain_lines headers, response_headers;
     bool json;
 };
@@ -60,7 +60,8 @@ struct explain_case {
     bool body_ended;
     enum retry_failure failure; /* before the response, or, where there is one, within its body */
 
-    unsigned attempt; /* 1 for the first */
+    unsigned attempt;      /* 1 for the first */
+    struct slice listener; /* its name; empty: any without one in the rules */
 };
 
 /* Everything on the arena. False with a line that holds no bytes of the input. */

@@ -21,6 +21,7 @@ static const struct own {
     {"--raw", VALUE, offsetof(struct explain_args, raw)},
     {"--failure", VALUE, offsetof(struct explain_args, failure)},
     {"--attempt", VALUE, offsetof(struct explain_args, attempt)},
+    {"--listener", VALUE, offsetof(struct explain_args, listener)},
     {"--json", SWITCH, offsetof(struct explain_args, json)},
 };
 

@@ -376,12 +376,16 @@ bool explain_input(const struct explain_args *args, FILE *in, struct arena *a,
     struct source s = {a, why};
     uint64_t attempt = 1;
     *out = (struct explain_case){.attempt = 1};
+    if (args->listener)
+        out->listener = slice_str(args->listener);
     if (args->attempt &&
         (!num_u64(slice_str(args->attempt), 3, EXPLAIN_STEPS_MAX, &attempt) || attempt == 0))
         return err_set(why, "--attempt: 1 to %d", EXPLAIN_STEPS_MAX);
     out->attempt = (unsigned)attempt;
     if (args->raw && excludes_raw(args))
-        return err_set(why, "--raw: the file says it all; only --failure and --attempt go with it");
+        return err_set(
+            why,
+            "--raw: the file says it all; only --failure, --attempt and --listener go with it");
     return (args->raw ? read_raw(args, in, &s, out) : read_options(args, in, &s, out)) &&
            find_origin(out, &s) && join_failure(args, &s, out);
 }

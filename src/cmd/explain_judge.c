@@ -71,6 +71,7 @@ static void identify(struct explanation *e, struct arena *a)
         .method_text = x->req.method,
         .idempotency_key = header_has(&x->req.fields, SLICE("Idempotency-Key")),
         .intercept_listed = is_listed(e->config, host),
+        .listener = x->listener,
     };
     config_effective(e->config, &e->facts, &e->effective);
     e->access = access_of(x, e->config);

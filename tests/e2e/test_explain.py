@@ -131,3 +131,14 @@ def test_the_proxy_does_what_it_says(tmp_path, origin, retryd):
 
 def test_is_listed():
     assert "explain" in run_retryd("help").stdout
+
+
+def test_rules_by_listener(tmp_path):
+    """match.listener counts where the request came by that listener."""
+    config = tmp_path / "retryd.yaml"
+    config.write_text("listeners: [{name: batch, address: 'unix:%s/p.sock'}]\n"
+                      "rules: [{match: {listener: batch}, max_attempts: 9}]\n" % tmp_path)
+    config.chmod(0o600)
+    args = ["-c", config, "--host", HOST, "--header", SIGNED, "--status", 503]
+    assert len(as_json(tmp_path, *args)["retries"]) == 3
+    assert len(as_json(tmp_path, *args, "--listener", "batch")["retries"]) == 8
