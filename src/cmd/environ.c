@@ -12,6 +12,16 @@
 static const char no_proxy[] =
     "169.254.169.254,169.254.170.2,fd00:ec2::254,localhost,127.0.0.1,::1";
 
+/* These replace the program's own store, so they get the system's certificates and our root. */
+static const char *const bundles[] = {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",
+                                      "CURL_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE"};
+
+const char *const *environ_bundles(size_t *n)
+{
+    *n = ARRAY_LEN(bundles);
+    return bundles;
+}
+
 static void add(struct environ_list *l, const char *name, const char *value)
 {
     ASSERT(l->n < ENVIRON_MAX);
@@ -42,9 +52,6 @@ static void add_no_proxy(struct environ_list *l)
 void environ_build(struct environ_list *l, const char *url, const char *root, const char *bundle)
 {
     static const char *const proxies[] = {"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"};
-    /* These replace the program's own store, so they get the system's certificates and our root. */
-    static const char *const bundles[] = {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE",
-                                          "CURL_CA_BUNDLE", "PERL_LWP_SSL_CA_FILE"};
     *l = (struct environ_list){.n = 0};
     for (size_t i = 0; i < ARRAY_LEN(proxies); i++)
         add(l, proxies[i], url);

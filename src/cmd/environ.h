@@ -19,6 +19,8 @@ struct environ_list {
  * already and gains the metadata and loopback addresses; AWS_MAX_ATTEMPTS is 1 unless set (two
  * layers of retries multiply). */
 void environ_build(struct environ_list *l, const char *url, const char *root, const char *bundle);
+/* The variables that name a bundle, the one with the last word first. */
+const char *const *environ_bundles(size_t *n);
 void environ_fini(struct environ_list *l);
 
 #endif

@@ -1,5 +1,6 @@
 /* retryd exec: a private proxy around one command. The command's exit status is ours; a signal that
  * kills it gives 128 + its number, as a shell would say. */
+#include "cmd/callerca.h"
 #include "cmd/cmd.h"
 #include "cmd/environ.h"
 #include "cmd/load.h"
@@ -25,6 +26,8 @@ static const int forwarded[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT,
 struct exec {
     struct setup setup;
     struct worker worker;
+    const char *callers_ca;            /* NULL: no bundle but the system's */
+    char ca_bundle[CALLERCA_PATH_MAX]; /* with the caller's; empty: the general one */
     pid_t child;
     int status; /* of the child, as exit status */
 };
@@ -73,7 +76,8 @@ static bool start(struct exec *x, char **command, const sigset_t *old_mask)
     struct environ_list env;
     char url[ENTRANCE_URL_MAX];
     entrance_url(&s->entrances[0].rules, s->entrances[0].text, url);
-    environ_build(&env, url, ca_root_path(s->ca), ca_bundle_path(s->ca));
+    environ_build(&env, url, ca_root_path(s->ca),
+                  x->ca_bundle[0] ? x->ca_bundle : ca_bundle_path(s->ca));
     x->child = fork();
     if (x->child == 0) {
         sigprocmask(SIG_SETMASK, old_mask, NULL);
@@ -83,18 +87,27 @@ static bool start(struct exec *x, char **command, const sigset_t *old_mask)
     return x->child > 0;
 }
 
-/* The exit status of the command, or -1: nothing was started. */
-static int supervise(const struct config *config, char **command)
+static bool open_all(struct exec *x, const struct config *config, struct err *err)
 {
-    struct exec x = {.status = 2};
+    if (!setup_open(&x->setup, config, false, err))
+        return false;
+    /* The command goes on trusting what its caller trusts. */
+    bool joined = x->callers_ca == NULL ||
+                  callerca_join(ca_bundle_path(x->setup.ca), x->callers_ca, x->ca_bundle, err);
+    if (joined && worker_open(&x->worker, &x->setup, region_seat_claim(x->setup.region), NULL, err))
+        return true;
+    callerca_remove(x->ca_bundle);
+    setup_close(&x->setup);
+    return false;
+}
+
+/* The exit status of the command, or -1: nothing was started. */
+static int supervise(const struct config *config, const char *callers_ca, char **command)
+{
+    struct exec x = {.status = 2, .callers_ca = callers_ca};
     struct err err = {""};
     sigset_t all, old;
-    bool open = setup_open(&x.setup, config, false, &err);
-    if (open && !worker_open(&x.worker, &x.setup, region_seat_claim(x.setup.region), NULL, &err)) {
-        setup_close(&x.setup);
-        open = false;
-    }
-    if (!open) {
+    if (!open_all(&x, config, &err)) {
         fprintf(stderr, "retryd exec: %s\n", err.text);
         return -1;
     }
@@ -116,6 +129,7 @@ static int supervise(const struct config *config, char **command)
         fprintf(stderr, "retryd exec: no new process: %s\n", strerror(errno));
     worker_close(&x.worker);
     setup_close(&x.setup);
+    callerca_remove(x.ca_bundle);
     return x.status;
 }
 
@@ -124,6 +138,16 @@ static void keep_quiet(struct load_result *r)
 {
     if (r->config->log_file == NULL)
         r->config->log_level = LOG_LEVEL_WARN;
+}
+
+/* The bundle that a variable names is trusted upstream, too, unless the configuration says what is.
+ */
+static const char *trust_callers_ca(struct config *c)
+{
+    const char *callers = callerca_find(c->state_dir);
+    if (callers != NULL && c->upstream_ca_file == NULL)
+        c->upstream_ca_file = arena_strdup(&c->arena, slice_str(callers));
+    return callers;
 }
 
 /* AWS_MAX_ATTEMPTS=1 is what users are told to set for clients. Here it is meant for the command:
@@ -163,7 +187,7 @@ int cmd_exec(int argc, char **argv)
         struct accesslog_tap tap = summary_tap(&s);
         accesslog_set_tap(&tap);
         keep_quiet(&r);
-        status = supervise(r.config, argv + r.first_operand);
+        status = supervise(r.config, trust_callers_ca(r.config), argv + r.first_operand);
         accesslog_set_tap(NULL);
         if (status >= 0 && (want_summary || want_timeline))
             summary_print(&s, stderr);

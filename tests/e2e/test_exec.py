@@ -143,3 +143,24 @@ def test_own_state_is_made_on_first_use(tmp_path, origin):
     assert done.returncode == 0, done.stderr
     assert "BEGIN CERTIFICATE" in done.stdout
     assert os.path.exists(tmp_path / "xdg/retryd/ca.pem")
+
+
+@pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE"])
+def test_what_the_caller_trusts_goes_on_to_be_trusted(tmp_path, origin, variable):
+    """By the command, and by retryd in its place: an origin behind a private root works as it did without retryd."""
+    path = tmp_path / "exec.yaml"
+    path.write_text(yaml({"state_dir": str(tmp_path / "state"), "log": {"level": "error"},
+                          "resolve": {"*.amazonaws.com:443": "127.0.0.1:%d" % origin.https}}))
+    private = open(origin.ca_file).read()
+    done = run(str(path), PYTHON, "-c", ASK + "print(open(os.environ[%r]).read())" % variable,
+               env={variable: origin.ca_file})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("200") and private in done.stdout
+    ours = open(tmp_path / "state" / "ca.pem").read().strip()
+    assert ours in done.stdout
+    assert sorted(n for n in os.listdir(tmp_path / "state") if "bundle" in n) == ["ca-bundle.pem"]
+
+
+def test_a_bundle_that_is_not_there(config):
+    done = run(config, "true", env={"AWS_CA_BUNDLE": "/nonexistent.pem"})
+    assert done.returncode == 2 and "/nonexistent.pem" in done.stderr
