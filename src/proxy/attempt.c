@@ -13,7 +13,8 @@
 #include <time.h>
 
 enum {
-    MAX_INTERIM = 32,       /* D6 */
+    MAX_INTERIM = 32, /* D6 */
+    PROXY_AUTH_REQUIRED = 407,
     HELD_KEEP_BYTES = 4096, /* memory kept between attempts */
 };
 
@@ -141,9 +142,12 @@ static void connect_up(struct attempt *at)
     struct dial_target t = {.host = r->origin.host,
                             .is_ip = r->origin.kind != AUTHORITY_NAME,
                             .port = r->origin.port,
-                            .tls = r->tls ? px->tls : NULL,
+                            .tls = r->tls ? r->way.tls : NULL,
                             .private_ok = r->target.is_service_endpoint,
-                            .fixed = r->fixed};
+                            .fixed = r->fixed,
+                            .source = r->way.source,
+                            .parent = r->way.parent,
+                            .absolute = r->absolute};
     at->dial = dial_start(&px->dialer, &t, on_dialled, at);
 }
 
@@ -371,6 +375,11 @@ static void read_head(struct attempt *at)
             return;
         }
         conn_consume(at->conn, at->head.consumed);
+        if (at->resp.status == PROXY_AUTH_REQUIRED && at->drive->route.absolute) {
+            at->resp.status = 0; /* a word between us and the parent proxy, not for the client */
+            attempt_failed(at, RETRY_FAIL_PARENT_REFUSED, "parent proxy answered 407");
+            return;
+        }
         if (at->resp.status >= 200 || upgraded(at)) {
             take_head(at);
             return;

@@ -71,13 +71,41 @@ static void on_wake(void *arg)
         loop_timer_arm(&d->timer, 0);
 }
 
+/* What the request line names: the path, or towards a parent proxy the whole URL (RFC 9112 3.2.2;
+ * for "*" the URL without a path, 3.2.4). */
+static struct slice target_to_send(const struct drive *d, struct strbuf *url)
+{
+    const struct route *r = &d->route;
+    char text[AUTHORITY_TEXT_MAX];
+    if (!r->absolute)
+        return r->path_query;
+    authority_text(&r->origin, text);
+    strbuf_put(url, SLICE("http://"));
+    strbuf_put(url, slice_of(text, r->origin.port == 80 ? (size_t)(strrchr(text, ':') - text)
+                                                        : strlen(text)));
+    bool whole_server = slice_eq(r->path_query, SLICE("*"));
+    if (!whole_server && (r->path_query.n == 0 || r->path_query.p[0] == '?'))
+        strbuf_putc(url, '/');
+    if (!whole_server)
+        strbuf_put(url, r->path_query);
+    return strbuf_slice(url);
+}
+
 static void write_head(struct drive *d)
 {
     struct client *c = d->client;
     char via[RELAY_VIA_MAX];
-    struct h1_extra extra = {SLICE("Via"), relay_via(via, c->req.minor, slice_str(d->px->via))};
+    const struct h1_extra extra[] = {
+        {SLICE("Via"), relay_via(via, c->req.minor, slice_str(d->px->via))},
+        {SLICE("Proxy-Authorization"), d->route.way.authorization},
+    };
+    size_t n_extra = d->route.absolute && d->route.way.authorization.n > 0 ? 2 : 1;
+    struct strbuf url;
+    strbuf_init(&url, HEAD_OUT_MAX);
     strbuf_init(&d->head, HEAD_OUT_MAX);
-    bool ok = h1_write_request(&d->head, &c->req, d->route.path_query, d->route.host, &extra, 1);
+    bool ok =
+        h1_write_request(&d->head, &c->req, target_to_send(d, &url), d->route.host, extra, n_extra);
+    strbuf_fini(&url);
     ASSERT(ok); /* the parser bounded what it accepted */
 }
 

@@ -105,11 +105,8 @@ static bool build(struct proxy *px, const struct proxy_parts *parts, struct err 
     if (!adopt_all(px, parts, err) || !seed(px, &key, err))
         return false;
     name_via(px);
-    const struct tlsclient_spec trust = {.system_trust = c->upstream_system_trust,
-                                         .ca_file = c->upstream_ca_file,
-                                         .own_root = ca_root(px->ca)};
-    px->tls = tlsclient_new(&trust, err);
-    if (px->tls == NULL)
+    px->ways = ways_new(c, ca_root(px->ca), err);
+    if (px->ways == NULL)
         return false;
     px->leafcache = leafcache_new(px->ca, LEAF_CACHE_NAMES, err);
     if (px->leafcache == NULL)
@@ -171,6 +168,7 @@ static void release(void *obj)
 {
     struct proxy *px = obj;
     loop_timer_fini(&px->drain_timer);
+    ways_free(px->ways);
     free(px->doorways);
     free(px->allow);
     free(px->own);
@@ -197,8 +195,6 @@ void proxy_free(struct proxy *px)
         dns_free(px->dns);
     if (px->leafcache != NULL)
         leafcache_free(px->leafcache);
-    if (px->tls != NULL)
-        tlsclient_free(px->tls);
     if (px->budgets != NULL)
         budgets_free(px->budgets);
     loop_defer(px->loop, release, px);

@@ -5,6 +5,7 @@
  *   connect  what becomes of a CONNECT: opened, tunnelled, refused
  *   tunnel   bytes both ways, unread
  *   route    request -> origin, policy, budget
+ *   ways     origin -> trust, client certificate, source address, parent proxy
  *   drive    one exchange at work: performs the machine's actions, feeds it events
  *   attempt  one request on one upstream connection
  *   relay    response -> client, with its framing
@@ -27,6 +28,7 @@
 #include "proxy/admission.h"
 #include "proxy/bodylog.h"
 #include "proxy/entrance.h"
+#include "proxy/ways.h"
 
 enum { PROXY_VIA_MAX = 40 };
 
@@ -50,7 +52,7 @@ struct proxy {
     const struct config *config;
     struct ca *ca;
     struct leafcache *leafcache;
-    struct tlsclient *tls;
+    struct ways *ways;
     struct dns *dns;
     struct dialer dialer;
     struct pool *pool;

@@ -201,7 +201,11 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
     char text[AUTHORITY_TEXT_MAX];
     authority_text(&out->origin, text);
     struct fixtext pool_key = fixtext_in(out->pool_key, sizeof out->pool_key);
-    fixtext_put(&pool_key, out->tls ? SLICE("s|") : SLICE("p|"));
+    ways_find(px->ways, &out->origin, &out->way);
+    out->absolute = !out->tls && out->way.parent != NULL;
+    fixtext_put(&pool_key, out->tls ? SLICE("s|") : out->absolute ? SLICE("x|") : SLICE("p|"));
+    fixtext_number(&pool_key, out->way.profile); /* what was verified one way serves no other */
+    fixtext_put(&pool_key, SLICE("|"));
     fixtext_put(&pool_key, slice_str(text));
     out->pool_key_n = pool_key.n;
     aws_identify(req, host, out->path_query, SLICE_NONE, a, &out->target);

@@ -6,7 +6,7 @@
 #include "proxy/proxy.h"
 #include "proxy/reply.h"
 
-enum { ROUTE_POOL_KEY_MAX = AUTHORITY_TEXT_MAX + 8 };
+enum { ROUTE_POOL_KEY_MAX = AUTHORITY_TEXT_MAX + 24 };
 
 /* By which way a request came: borrowed for the life of its route. */
 struct route_from {
@@ -28,6 +28,8 @@ struct route {
     char pool_key[ROUTE_POOL_KEY_MAX];
     size_t pool_key_n;
     struct sockaddr_storage fixed; /* from `resolve` */
+    struct way way;
+    bool absolute; /* the request goes to a parent proxy in absolute-form: way.parent */
 };
 
 enum route_result {

@@ -199,6 +199,10 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
     struct dial_target target = {
         .host = t->to.host, .is_ip = to->kind != AUTHORITY_NAME, .port = to->port};
     route_resolve(px->config, to, &target.fixed);
+    struct way way;
+    ways_find(px->ways, to, &way);
+    target.source = way.source;
+    target.parent = way.parent;
     target.private_ok = aws_service_endpoint(slice_str(t->to.host));
     t->dial = dial_start(&px->dialer, &target, on_dialled, t);
 }
