@@ -76,6 +76,7 @@ enum explain_access {
     EXPLAIN_PLAIN,  /* http */
     EXPLAIN_UNREAD, /* in a tunnel that is passed on unread */
     EXPLAIN_PORT,   /* refused: no allowed port */
+    EXPLAIN_HOST,   /* refused: aws_only */
 };
 
 /* The judgement of an attempt, were all so far like the one explained; with the shortest wait and

@@ -35,10 +35,9 @@ static json_t *word_or_null(const char *s)
 static json_t *request_of(const struct explanation *e)
 {
     static const char *const access[] = {
-        [EXPLAIN_OPENED] = "opened",
-        [EXPLAIN_PLAIN] = "plain",
-        [EXPLAIN_UNREAD] = "unread",
-        [EXPLAIN_PORT] = "port_refused",
+        [EXPLAIN_OPENED] = "opened",     [EXPLAIN_PLAIN] = "plain",
+        [EXPLAIN_UNREAD] = "unread",     [EXPLAIN_PORT] = "port_refused",
+        [EXPLAIN_HOST] = "host_refused",
     };
     const struct aws_target *t = &e->target;
     return json_pack("{s:o, s:o, s:s, s:o, s:s, s:o, s:o, s:b, s:b, s:o, s:s}", "method",

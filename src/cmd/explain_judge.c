@@ -42,13 +42,20 @@ static bool port_allowed(const struct config *c, uint16_t port)
 static enum explain_access access_of(const struct explain_case *x, const struct config *c)
 {
     const struct proxy px = {.config = c};
+    struct listener_config rules; /* of a plain one */
+    config_plain_listener(c, NULL, &rules);
+    if (x->plain && !port_allowed(c, x->origin.port))
+        return EXPLAIN_PORT;
     if (x->plain)
-        return port_allowed(c, x->origin.port) ? EXPLAIN_PLAIN : EXPLAIN_PORT;
-    switch (route_connect(&px, &x->origin)) {
+        return route_host_allowed(c, &rules, slice_str(x->origin.host)) ? EXPLAIN_PLAIN
+                                                                        : EXPLAIN_HOST;
+    switch (route_connect(&px, &rules, &x->origin)) {
     case ROUTE_OPEN:
         return EXPLAIN_OPENED;
     case ROUTE_TUNNEL:
         return EXPLAIN_UNREAD;
+    case ROUTE_REFUSE_HOST:
+        return EXPLAIN_HOST;
     case ROUTE_REFUSE_PORT:
         break;
     }

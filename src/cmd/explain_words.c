@@ -92,6 +92,7 @@ const char *explain_access_words(enum explain_access a)
         [EXPLAIN_PLAIN] = "plain HTTP",
         [EXPLAIN_UNREAD] = "retryd passes its tunnel on unread",
         [EXPLAIN_PORT] = "retryd refuses its port",
+        [EXPLAIN_HOST] = "retryd refuses its host: aws_only",
     };
     ASSERT((size_t)a < ARRAY_LEN(words));
     return words[a];

@@ -110,10 +110,20 @@ static bool give_up(struct entrance **v, size_t *n)
         struct entrance *e = &(*v)[--*n];
         close(e->fd);
         entrance_remove_file(e);
+        entrance_fini(e);
     }
     free(*v);
     *v = NULL;
     return false;
+}
+
+static bool prepare_all(struct entrance **v, size_t *n, struct err *err)
+{
+    for (size_t i = 0; i < *n; i++) {
+        if (!entrance_prepare(&(*v)[i], err))
+            return give_up(v, n);
+    }
+    return true;
 }
 
 bool listenfds_inherit(const struct config *c, struct entrance **v, size_t *n, struct err *err)
@@ -128,7 +138,7 @@ bool listenfds_inherit(const struct config *c, struct entrance **v, size_t *n, s
         if (!take_over(c, FIRST_FD + (int)*n, &(*v)[*n], err))
             return give_up(v, n);
     }
-    return true;
+    return prepare_all(v, n, err);
 }
 
 /* --- of our own --- */
@@ -170,7 +180,7 @@ bool listenfds_open(const struct config *c, struct entrance **v, size_t *n, stru
         if (!open_one(&c->listeners[*n], &(*v)[*n], err))
             return give_up(v, n);
     }
-    return true;
+    return prepare_all(v, n, err);
 }
 
 bool listenfds_private(const struct config *c, struct entrance **v, size_t *n, struct err *err)
@@ -189,6 +199,7 @@ bool listenfds_private(const struct config *c, struct entrance **v, size_t *n, s
 
 void listenfds_free(struct entrance *v, size_t n)
 {
-    (void)n;
+    for (size_t i = 0; i < n; i++)
+        entrance_fini(&v[i]);
     free(v);
 }

@@ -143,7 +143,8 @@ static void connect_up(struct attempt *at)
                             .is_ip = r->origin.kind != AUTHORITY_NAME,
                             .port = r->origin.port,
                             .tls = r->tls ? r->way.tls : NULL,
-                            .private_ok = r->target.is_service_endpoint,
+                            .private_ok =
+                                route_private_ok(r->from.rules, slice_str(r->origin.host)),
                             .fixed = r->fixed,
                             .source = r->way.source,
                             .parent = r->way.parent,

@@ -7,6 +7,7 @@
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
 #include "io/obs/log.h"
+#include "proxy/access.h"
 #include "proxy/connect.h"
 #include "proxy/drive.h"
 #include "proxy/linger.h"
@@ -51,10 +52,31 @@ static void await_head(struct client *c)
                                                              : cfg->client_idle_timeout_ns));
 }
 
-void client_new(struct proxy *px, const struct entrance *entrance, int fd)
+static void on_conn_closed(void *arg)
 {
+    peers_leave(arg);
+}
+
+/* It is let in: counted for as long as the connection lives, whatever becomes of it. */
+static void come_in(struct client *c, struct peer_count *count)
+{
+    conn_set_guest(c->conn, c->peer.text, on_conn_closed, count);
+    await_head(c);
+}
+
+void client_new(struct proxy *px, const struct entrance *entrance, int fd,
+                const struct sockaddr *sa)
+{
+    struct peer peer;
+    peer_of(&peer, fd, sa);
+    struct peer_count *count = access_enter(px, entrance, fd, &peer);
+    if (count == NULL) {
+        close(fd);
+        return;
+    }
     struct client *c = xcalloc(1, sizeof *c);
     c->px = px;
+    c->peer = peer;
     c->entrance = entrance;
     c->listener = &entrance->rules;
     arena_init(&c->arena);
@@ -63,7 +85,7 @@ void client_new(struct proxy *px, const struct entrance *entrance, int fd)
     c->conn = conn_new(px->loop, fd, &limits, on_conn, c);
     list_push_back(&px->clients, &c->link);
     proxy_count(px, 1);
-    await_head(c);
+    come_in(c, count);
 }
 
 static void free_client(void *obj)
@@ -254,6 +276,8 @@ static void start_exchange(struct client *c)
     const struct route_from from = {
         .scope = c->intercepted ? &c->scope : NULL,
         .peer = peer_address(c),
+        .listener = slice_str(c->listener->name),
+        .rules = c->listener,
     };
     enum route_result r = route_request(c->px, &c->req, &from, &c->arena, &route, &refusal, &why);
     if (r == ROUTE_REFUSED) {

@@ -36,6 +36,7 @@ struct client {
     struct authority scope;                 /* the CONNECT authority then */
 
     struct arena arena; /* of the present request */
+    struct peer peer;
     struct h1_head head;
     struct http_req req;
     struct h1_body body;
@@ -57,8 +58,9 @@ struct client {
     unsigned requests; /* on this connection */
 };
 
-/* Takes the accepted descriptor. */
-void client_new(struct proxy *px, const struct entrance *entrance, int fd);
+/* Takes the accepted descriptor; closes it at once if the peer may not come in. */
+void client_new(struct proxy *px, const struct entrance *entrance, int fd,
+                const struct sockaddr *peer);
 /* Ends the connection now. abort: the client must notice that something is missing (RST). Tells a
  * running drive nothing: it is the drive's or the client's own last act. */
 void client_close(struct client *c, bool abort);

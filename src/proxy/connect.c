@@ -34,9 +34,10 @@ static void start_tunnel(struct client *c, const struct authority *to)
 {
     struct conn *conn = c->conn;
     struct proxy *px = c->px;
+    const struct listener_config *rules = c->listener;
     c->conn = NULL;
     client_close(c, false);
-    tunnel_start(px, conn, to);
+    tunnel_start(px, conn, to, rules);
 }
 
 void connect_request(struct client *c)
@@ -47,9 +48,12 @@ void connect_request(struct client *c)
         refuse(c, REPLY_BAD_REQUEST, why);
         return;
     }
-    switch (route_connect(c->px, &t.authority)) {
+    switch (route_connect(c->px, c->listener, &t.authority)) {
     case ROUTE_REFUSE_PORT:
         refuse(c, REPLY_PORT, "");
+        break;
+    case ROUTE_REFUSE_HOST:
+        refuse(c, REPLY_HOST, "");
         break;
     case ROUTE_TUNNEL:
         start_tunnel(c, &t.authority);

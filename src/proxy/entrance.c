@@ -1,9 +1,15 @@
 /* What is known of a listening socket once it is bound. */
 #include "proxy/entrance.h"
 #include "core/base/attr.h"
+#include "core/base/num.h"
+#include "core/base/xalloc.h"
 #include "io/net/addrtext.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/un.h>
 
 _Static_assert((int)ADDRTEXT_BYTES <= (int)ENTRANCE_TEXT_MAX, "an address fits");
@@ -41,6 +47,50 @@ bool entrance_url(const struct listener_config *rules, const char *text, char ou
     }
     snprintf(out, ENTRANCE_URL_MAX, "%s://%s", scheme, text);
     return true;
+}
+
+/* "retryd.yaml:7: listeners[0].users: <what>" */
+static bool complain(const struct entrance *e, enum listener_row row, const char *option,
+                     const char *what, struct err *err)
+{
+    char where[ORIGIN_TEXT_MAX];
+    origin_text(&e->rules.from[row], where);
+    return err_set(err, "%.180s: listeners[%u].%s: %.250s", where, e->rules.number, option, what);
+}
+
+static bool find_user(const struct entrance *e, struct slice text, uid_t *uid, struct err *err)
+{
+    char name[LOGIN_NAME_MAX + 1];
+    uint64_t number;
+    struct err what;
+    if (num_u64(text, 10, UINT32_MAX - 1, &number)) {
+        *uid = (uid_t)number;
+        return true;
+    }
+    snprintf(name, sizeof name, "%.*s", SLICE_FMT(text));
+    errno = 0;
+    const struct passwd *pw = getpwnam(name);
+    if (pw != NULL) {
+        *uid = pw->pw_uid;
+        return true;
+    }
+    err_set(&what, "%s: %s", name, errno ? strerror(errno) : "no such user");
+    return complain(e, LISTENER_ROW_users, "users", what.text, err);
+}
+
+bool entrance_prepare(struct entrance *e, struct err *err)
+{
+    e->users = xcalloc(e->rules.n_users, sizeof *e->users);
+    for (; e->n_users < e->rules.n_users; e->n_users++) {
+        if (!find_user(e, e->rules.users[e->n_users], &e->users[e->n_users], err))
+            return false;
+    }
+    return true;
+}
+
+void entrance_fini(struct entrance *e)
+{
+    free(e->users);
 }
 
 void entrance_remove_file(const struct entrance *e)

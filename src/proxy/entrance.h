@@ -3,6 +3,7 @@
 #ifndef RETRYD_PROXY_ENTRANCE_H
 #define RETRYD_PROXY_ENTRANCE_H
 
+#include "core/base/err.h"
 #include "core/config/config.h"
 #include "io/net/unixsock.h"
 
@@ -13,10 +14,16 @@ struct entrance {
     struct listener_config rules; /* name and address as they came to be */
     char text[ENTRANCE_TEXT_MAX]; /* "127.0.0.1:8199", "unix:/run/x.sock" */
     struct unixsock file;         /* of our own making; ino 0: none */
+    uid_t *users;                 /* those of the rules, by number */
+    size_t n_users;
 };
 
 /* Takes the socket; the rules are borrowed. */
 void entrance_init(struct entrance *e, int fd, const struct listener_config *rules);
+/* Reads what the rules only name: users. False with *err, which says where that name is written. */
+bool entrance_prepare(struct entrance *e, struct err *err);
+/* Leaves the socket alone. */
+void entrance_fini(struct entrance *e);
 /* The URL under which programs of this machine use it as their proxy. False: they cannot, for it is
  * a unix socket, or only load balancers may speak to it. */
 enum { ENTRANCE_URL_MAX = AUTHORITY_TEXT_MAX + 8 };

@@ -30,22 +30,21 @@ static void on_accept(void *arg, int fd, const struct sockaddr *peer)
 {
     const struct doorway *d = arg;
     struct proxy *px = d->px;
-    (void)peer;
     if (proxy_count(px, 0) >= px->config->max_clients) {
         log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
         close(fd);
         return;
     }
-    client_new(px, d->entrance, fd);
+    client_new(px, d->entrance, fd, peer);
 }
 
-static bool seed(struct proxy *px, struct hash_key *key, struct err *err)
+static bool seed(struct proxy *px, struct err *err)
 {
     uint64_t bytes[6];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return err_set(err, "no random numbers from the operating system");
     rng_seed(&px->rng, bytes);
-    *key = (struct hash_key){bytes[4], bytes[5]};
+    px->key = (struct hash_key){bytes[4], bytes[5]};
     return true;
 }
 
@@ -73,7 +72,6 @@ static void fill_policy(struct proxy *px)
         .dns = px->dns,
         .policy = {.allow = px->allow,
                    .n_allow = c->n_allow_addresses,
-                   .allow_private = c->private_addresses == PRIVATE_ALLOW,
                    .listeners = px->own,
                    .n_listeners = px->n_doorways},
         .connect_timeout_ns = c->connect_timeout_ns,
@@ -101,8 +99,7 @@ static bool adopt_all(struct proxy *px, const struct proxy_parts *parts, struct 
 static bool build(struct proxy *px, const struct proxy_parts *parts, struct err *err)
 {
     const struct config *c = px->config;
-    struct hash_key key = {0};
-    if (!adopt_all(px, parts, err) || !seed(px, &key, err))
+    if (!adopt_all(px, parts, err))
         return false;
     name_via(px);
     px->ways = ways_new(c, ca_root(px->ca), err);
@@ -114,8 +111,8 @@ static bool build(struct proxy *px, const struct proxy_parts *parts, struct err 
     px->dns = dns_new(px->loop, c->dns_timeout_ns, err);
     if (px->dns == NULL)
         return false;
-    px->pool = pool_new(px->loop, key, c->pool_per_origin, c->pool_total, c->pool_idle_ns);
-    px->slots = slots_new(px->loop, key, c->upstream_per_origin, c->upstream_waiters,
+    px->pool = pool_new(px->loop, px->key, c->pool_per_origin, c->pool_total, c->pool_idle_ns);
+    px->slots = slots_new(px->loop, px->key, c->upstream_per_origin, c->upstream_waiters,
                           c->connect_timeout_ns);
     px->budgets = budgets_new(parts->region, parts->seat);
     fill_policy(px);
@@ -139,6 +136,11 @@ struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err)
 {
     const struct config *config = parts->config;
     struct proxy *px = xcalloc(1, sizeof *px);
+    if (!seed(px, err)) {
+        free(px);
+        return NULL;
+    }
+    peers_init(&px->peers, px->key);
     px->loop = parts->loop;
     px->config = config;
     px->ca = parts->ca;

@@ -28,6 +28,7 @@
 #include "proxy/admission.h"
 #include "proxy/bodylog.h"
 #include "proxy/entrance.h"
+#include "proxy/peer.h"
 #include "proxy/ways.h"
 
 enum { PROXY_VIA_MAX = 40 };
@@ -38,6 +39,12 @@ struct proxy_door {
     /* Is told the number of connections here, says that of all processes. */
     unsigned (*count)(void *arg, unsigned n_clients);
     void *arg;
+};
+
+/* What was told of clients that were not let in. */
+struct turned_away {
+    int64_t since_ns;       /* of this second: */
+    unsigned lines, untold; /* written, and not */
 };
 
 /* An entrance in this worker. */
@@ -62,9 +69,12 @@ struct proxy {
     const struct proxy_door *door; /* NULL: this process is alone */
     struct bodylog_shared replay;
     struct rng rng;
+    struct hash_key key; /* of tables whose keys peers choose */
 
     struct doorway *doorways;
     size_t n_doorways;
+    struct peers peers;
+    struct turned_away turned_away;
     struct addr_range *allow;     /* dialler's view of allow_addresses */
     struct sockaddr_storage *own; /* dialler's view of our listeners */
 

@@ -29,12 +29,27 @@ static bool intercepted_name(const struct config *c, struct slice host)
            (c->intercept_aws && aws_host(host));
 }
 
-enum route_connect route_connect(const struct proxy *px, const struct authority *to)
+bool route_host_allowed(const struct config *c, const struct listener_config *rules,
+                        struct slice host)
+{
+    return !rules->aws_only || aws_host(host) ||
+           in_list(c->intercept_hosts, c->n_intercept_hosts, host);
+}
+
+bool route_private_ok(const struct listener_config *rules, struct slice host)
+{
+    return rules->private_addresses == PRIVATE_ALLOW || aws_service_endpoint(host);
+}
+
+enum route_connect route_connect(const struct proxy *px, const struct listener_config *rules,
+                                 const struct authority *to)
 {
     const struct config *c = px->config;
     struct slice host = slice_str(to->host);
     if (!port_in(c->connect_ports, c->n_connect_ports, to->port))
         return ROUTE_REFUSE_PORT;
+    if (!route_host_allowed(c, rules, host))
+        return ROUTE_REFUSE_HOST;
     if (in_list(c->bypass_hosts, c->n_bypass_hosts, host) || !intercepted_name(c, host))
         return ROUTE_TUNNEL;
     return ROUTE_OPEN;
@@ -117,6 +132,10 @@ static bool find_origin(const struct proxy *px, const struct http_req *req,
     out->origin = t.authority;
     if (!port_in(px->config->http_ports, px->config->n_http_ports, out->origin.port)) {
         *refusal = REPLY_PORT;
+        return false;
+    }
+    if (!route_host_allowed(px->config, out->from.rules, slice_str(out->origin.host))) {
+        *refusal = REPLY_HOST;
         return false;
     }
     /* The target is the truth (RFC 9112 3.2.2); a Host that says the same keeps its spelling: it is
@@ -206,6 +225,9 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
     fixtext_put(&pool_key, out->tls ? SLICE("s|") : out->absolute ? SLICE("x|") : SLICE("p|"));
     fixtext_number(&pool_key, out->way.profile); /* what was verified one way serves no other */
     fixtext_put(&pool_key, SLICE("|"));
+    /* A connection to a private address is for those who may dial there. */
+    if (!route_private_ok(from->rules, host))
+        fixtext_put(&pool_key, SLICE("!|"));
     fixtext_put(&pool_key, slice_str(text));
     out->pool_key_n = pool_key.n;
     aws_identify(req, host, out->path_query, SLICE_NONE, a, &out->target);

@@ -13,6 +13,7 @@ struct route_from {
     const struct authority *scope; /* inside an opened tunnel its CONNECT authority, else NULL */
     struct slice peer;             /* who sent it, without a port: for keys */
     struct slice listener;         /* the name of the listener */
+    const struct listener_config *rules; /* of the listener */
 };
 
 struct route {
@@ -56,8 +57,16 @@ void route_budget(struct proxy *px, struct route *r, const struct http_req *req,
 void route_release(struct route *r);
 
 /* What CONNECT to this authority becomes. */
-enum route_connect { ROUTE_OPEN, ROUTE_TUNNEL, ROUTE_REFUSE_PORT };
-enum route_connect route_connect(const struct proxy *px, const struct authority *to);
+enum route_connect { ROUTE_OPEN, ROUTE_TUNNEL, ROUTE_REFUSE_PORT, ROUTE_REFUSE_HOST };
+enum route_connect route_connect(const struct proxy *px, const struct listener_config *rules,
+                                 const struct authority *to);
+/* aws_only: whether the host is of AWS or of intercept.hosts, if it must be (security requirement
+ * I2). */
+bool route_host_allowed(const struct config *c, const struct listener_config *rules,
+                        struct slice host);
+/* Whether private addresses may be dialled for this host: where the listener says so, and for AWS
+ * service endpoints, which VPC endpoints have there (security requirement I3). */
+bool route_private_ok(const struct listener_config *rules, struct slice host);
 /* The `resolve` entry for the authority; false: none. */
 bool route_resolve(const struct config *c, const struct authority *to,
                    struct sockaddr_storage *out);

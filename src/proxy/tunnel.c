@@ -193,7 +193,8 @@ void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,
     join(t, upstream);
 }
 
-void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to)
+void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to,
+                  const struct listener_config *rules)
 {
     struct tunnel *t = make(px, client, to);
     struct dial_target target = {
@@ -203,7 +204,7 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
     ways_find(px->ways, to, &way);
     target.source = way.source;
     target.parent = way.parent;
-    target.private_ok = aws_service_endpoint(slice_str(t->to.host));
+    target.private_ok = route_private_ok(rules, slice_str(t->to.host));
     t->dial = dial_start(&px->dialer, &target, on_dialled, t);
 }
 

@@ -13,7 +13,7 @@
 struct rule {
     unsigned char addr[16];
     unsigned prefix;
-    bool private; /* open to AWS endpoints, and to all by the `private` option */
+    bool private; /* open to those who may go there */
     const char *why;
 };
 
@@ -197,7 +197,7 @@ bool addr_policy_allows(const struct addr_policy *p, const struct sockaddr *sa, 
         memcpy(inner + 12, addr + EMBEDDED[i].at, 4);
         rule = find_rule(inner);
     }
-    if (!rule || (rule->private && (private_ok || p->allow_private)))
+    if (!rule || (rule->private && private_ok))
         return true;
     *why = rule->why;
     return false;

@@ -15,13 +15,12 @@ struct addr_range {
 struct addr_policy {
     const struct addr_range *allow; /* beats every rule below but own listeners */
     size_t n_allow;
-    bool allow_private;                       /* 10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7 */
     const struct sockaddr_storage *listeners; /* the proxy's own: never */
     size_t n_listeners;
 };
 
-/* True if dialling sa is allowed. private_ok: the name is an AWS service endpoint (VPC endpoints
- * resolve to private addresses). *why gets a static reason when denied ("loopback", "link-local",
+/* True if dialling sa is allowed. private_ok: private addresses (10/8, 172.16/12, 192.168/16,
+ * 100.64/10, fc00::/7) are. *why gets a static reason when denied ("loopback", "link-local",
  * "metadata", "private", "own listener", "reserved", "multicast"). */
 bool addr_policy_allows(const struct addr_policy *p, const struct sockaddr *sa, bool private_ok,
                         const char **why);

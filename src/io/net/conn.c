@@ -8,13 +8,10 @@
  * left inside OpenSSL or the socket by a pause, a full buffer or a used-up budget; output to push;
  * an end to tell. Every public function that can change the answer asks it last, so nothing is
  * forgotten and nothing spins.
- *
- * Invariants
  * - No callback from within a public function, none after conn_close; CONN_BROKEN is the last.
  * - At most 64 KiB are read per connection and turn of the loop (security requirement J11).
- * - The end is told after the bytes before it. A failed write does not end reading: when a peer
- * answers early and closes, our writes fail while its answer waits in the socket, so that is read
- * first. */
+ * - The end is told after the bytes before it. A failed write does not end reading: the answer of a
+ * peer that answered early and closed waits in the socket. */
 #include "io/net/conn.h"
 
 #include "core/base/attr.h"
@@ -25,6 +22,7 @@
 #include "io/net/stream.h"
 #include <errno.h>
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -71,16 +69,14 @@ struct conn {
     bool write_failed; /* s.failure comes from a write: read what is left, then tell */
     bool flushing;     /* out is to be sent */
     bool was_full;     /* out has been above the high mark: CONN_DRAINED is owed */
-    bool poked;
-    bool in_turn;
-    bool woken;
+    bool poked, in_turn, woken;
 
     struct iobuf in, out;
     size_t read_bytes; /* size of the next read */
     size_t budget;     /* left to read in turn_no */
-    uint64_t turn_no;
-    uint64_t bytes_in, bytes_out;
+    uint64_t turn_no, bytes_in, bytes_out;
     struct lazytimer deadline;
+    void (*left)(void *arg), *left_arg; /* NULL: nobody asks */
     char peer[ADDRTEXT_BYTES];
 };
 
@@ -428,6 +424,8 @@ void conn_close(struct conn *c, bool abort)
     event_free(c->ev);
     lazytimer_fini(&c->deadline);
     stream_hang_up(&c->s, cut);
+    if (c->left)
+        c->left(c->left_arg);
     loop_defer(c->loop, on_free, c);
 }
 
@@ -496,10 +494,8 @@ bool conn_at_eof(const struct conn *c)
 
 bool conn_quiet(struct conn *c)
 {
-    if (c->state != ST_OPEN || c->s.failure != NET_OK || c->eof || iobuf_len(&c->in) > 0 ||
-        iobuf_len(&c->out) > 0)
-        return false;
-    return stream_peek(&c->s) == STREAM_SILENT;
+    return c->state == ST_OPEN && c->s.failure == NET_OK && !c->eof && iobuf_len(&c->in) == 0 &&
+           iobuf_len(&c->out) == 0 && stream_peek(&c->s) == STREAM_SILENT;
 }
 
 /* --- output --- */
@@ -584,6 +580,13 @@ uint64_t conn_bytes_out(const struct conn *c)
 const char *conn_peer(const struct conn *c)
 {
     return c->peer;
+}
+
+void conn_set_guest(struct conn *c, const char *name, void (*left)(void *arg), void *arg)
+{
+    snprintf(c->peer, sizeof c->peer, "%s", name);
+    c->left = left;
+    c->left_arg = arg;
 }
 
 struct loop *conn_loop(const struct conn *c)

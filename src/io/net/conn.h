@@ -46,8 +46,9 @@ void conn_set_owner(struct conn *c, conn_fn *fn, void *arg);
 void conn_close(struct conn *c, bool abort);
 
 /* Turns the stream TLS, taking ssl (client or server side already set). Bytes already in conn_in()
- * are fed to TLS first. Callback CONN_UP or CONN_BROKEN follows. A second call, with nothing to write
- * pending, runs this TLS inside the first: through a parent proxy that is spoken to in TLS. */
+ * are fed to TLS first. Callback CONN_UP or CONN_BROKEN follows. A second call, with nothing to
+ * write pending, runs this TLS inside the first: through a parent proxy that is spoken to in TLS.
+ */
 void conn_start_tls(struct conn *c, SSL *ssl);
 bool conn_is_tls(const struct conn *c);
 
@@ -85,6 +86,9 @@ uint64_t conn_bytes_in(const struct conn *c);  /* ever received above TLS, plain
 uint64_t conn_bytes_out(const struct conn *c); /* handed to the socket */
 /* Peer address as text, for logs; owned by c. */
 const char *conn_peer(const struct conn *c);
+/* Calls the peer so from now on (at most 71 bytes): the socket's own address may say nothing.
+ * left(arg) once, when the connection is closed, whoever owns it by then. */
+void conn_set_guest(struct conn *c, const char *name, void (*left)(void *arg), void *arg);
 struct loop *conn_loop(const struct conn *c);
 /* True when the peer is known to have left: no process holds the other end of the connection any
  * more (peerprobe.h). A half-closed peer that still reads has not left. One system call or few; not

@@ -29,7 +29,7 @@ struct dial_target {
     bool is_ip;
     uint16_t port;
     struct tlsclient *tls; /* NULL: no TLS with the origin */
-    bool private_ok;       /* an AWS service endpoint */
+    bool private_ok;       /* private addresses may be dialled */
     /* from `resolve`: dialled instead of a lookup, and allowed whatever the policy says; ss_family
      * 0: none. Port included. Without a meaning when there is a parent. */
     struct sockaddr_storage fixed;

@@ -39,7 +39,8 @@ static bool is_loopback(const struct sockaddr_storage *sa)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)sa)->sin6_addr);
 }
 
-static enum peer_state ask(int nl, const struct request *req)
+/* *uid: of the owner, when the state is PEER_OPEN. */
+static enum peer_state ask(int nl, const struct request *req, uid_t *uid)
 {
     union {
         struct nlmsghdr head;
@@ -58,6 +59,7 @@ static enum peer_state ask(int nl, const struct request *req)
     const struct inet_diag_msg *msg = NLMSG_DATA(&answer.head);
     if (n < (ssize_t)NLMSG_LENGTH(sizeof *msg))
         return PEER_UNKNOWN;
+    *uid = msg->idiag_uid;
     return msg->idiag_inode == 0 ? PEER_GONE : PEER_OPEN;
 }
 
@@ -74,7 +76,7 @@ bool peerprobe_available(void)
     return nl >= 0;
 }
 
-enum peer_state peerprobe(int fd)
+static enum peer_state look(int fd, uid_t *uid)
 {
     struct sockaddr_storage local = {0}, peer = {0};
     socklen_t n = sizeof local, m = sizeof peer;
@@ -94,7 +96,18 @@ enum peer_state peerprobe(int fd)
     int nl = open_diag();
     if (nl < 0)
         return PEER_UNKNOWN;
-    enum peer_state state = ask(nl, &req);
+    enum peer_state state = ask(nl, &req, uid);
     close(nl);
     return state;
+}
+
+enum peer_state peerprobe(int fd)
+{
+    uid_t uid = 0;
+    return look(fd, &uid);
+}
+
+bool peerprobe_user(int fd, uid_t *uid)
+{
+    return look(fd, uid) == PEER_OPEN;
 }

@@ -5,6 +5,7 @@
 #define RETRYD_IO_NET_PEERPROBE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum peer_state {
     PEER_UNKNOWN, /* not local, or the kernel does not say: assume that it is there */
@@ -17,5 +18,7 @@ bool peerprobe_available(void);
 
 /* One netlink round trip inside the kernel; never waits for a peer. */
 enum peer_state peerprobe(int fd);
+/* Whose the socket at the other end is. False: it is not known, or nobody's any more. */
+bool peerprobe_user(int fd, uid_t *uid);
 
 #endif

@@ -136,12 +136,10 @@ static const struct {
 START_TEST(test_table)
 {
     static const struct addr_policy strict = {0};
-    static const struct addr_policy open = {.allow_private = true};
     const char *why = CASES[_i].why ? CASES[_i].why : "";
     const char *open_why = strcmp(why, "private") == 0 ? "" : why;
     ck_assert_str_eq(denied(&strict, CASES[_i].addr, 443, false), why);
     ck_assert_str_eq(denied(&strict, CASES[_i].addr, 443, true), open_why);
-    ck_assert_str_eq(denied(&open, CASES[_i].addr, 443, false), open_why);
 }
 END_TEST
 
@@ -201,7 +199,7 @@ END_TEST
 
 START_TEST(test_other_families)
 {
-    static const struct addr_policy p = {.allow_private = true};
+    static const struct addr_policy p = {0};
     struct sockaddr_un un = {.sun_family = AF_UNIX};
     const char *why;
     ck_assert(!addr_policy_allows(&p, (struct sockaddr *)&un, true, &why));

@@ -54,11 +54,24 @@ START_TEST(says_unknown_for_others)
 }
 END_TEST
 
+START_TEST(says_whose_it_is)
+{
+    struct pair p = connect_pair();
+    uid_t uid = (uid_t)-1;
+    ck_assert(peerprobe_user(p.server, &uid));
+    ck_assert_uint_eq(uid, getuid());
+    close(p.client);
+    ck_assert(!peerprobe_user(p.server, &uid)); /* nobody's any more */
+    close(p.server);
+}
+END_TEST
+
 static TCase *cases(void)
 {
     TCase *tc = tcase_create("peerprobe");
     tcase_add_test(tc, tells_them_apart);
     tcase_add_test(tc, says_unknown_for_others);
+    tcase_add_test(tc, says_whose_it_is);
     return tc;
 }
 
