@@ -226,6 +226,8 @@ static void record_request(const struct drive *d)
         .status = d->status,
         .attempts = d->xch.run.attempts,
         .end = d->end,
+        .failure = retry_failure_name(d->cut_by),
+        .detail = d->cut_by != RETRY_FAIL_NONE ? d->attempt.detail : "",
         .why = why_text(d, d->why),
         .took_ns = loop_now_ns(d->px->loop) - d->started_ns,
         .waited_ns = d->xch.run.waited_ns,
@@ -397,6 +399,8 @@ static bool step(struct drive *d, const struct xch_event *ev)
         look_at_body(d);
     if (ev->kind == XEV_CLIENT_GONE)
         record_abandoned(d);
+    if (ev->kind == XEV_BROKEN && d->attempt.phase == ATTEMPT_RELAY)
+        d->cut_by = ev->outcome.failure;
     if (ev->kind == XEV_END) {
         d->end = "delivered";
         d->ended_well = true;

@@ -30,11 +30,12 @@ struct drive {
 
     uint64_t xid;
     int64_t started_ns;
-    int64_t deadline_s;   /* wall clock of the server, from the signature; SIGTIME_NEVER */
-    int64_t clock_skew_s; /* server's Date minus ours, from the last response */
-    unsigned status;      /* what the client got; 0: nothing */
-    const char *end;      /* how it ended, for the record */
-    bool ended_well;      /* the client got a whole answer: its connection may go on */
+    int64_t deadline_s;        /* wall clock of the server, from the signature; SIGTIME_NEVER */
+    int64_t clock_skew_s;      /* server's Date minus ours, from the last response */
+    unsigned status;           /* what the client got; 0: nothing */
+    const char *end;           /* how it ended, for the record */
+    enum retry_failure cut_by; /* what broke the relayed response off */
+    bool ended_well;           /* the client got a whole answer: its connection may go on */
     enum verdict_why why;
     bool given_up; /* by the end of a drain: that is why */
     int64_t parked_until_ns;

@@ -92,3 +92,13 @@ def test_no_control_byte_gets_out(origin, retryd):
     with open(retryd.log_file, "rb") as f:
         data = f.read()
     assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", data)
+
+
+def test_what_cut_an_answer_short(origin, retryd):
+    """The attempt was judged by its head; the reason comes later and stands in the request's line."""
+    origin.answers({"status": 200, "body_size": 200000, "truncate_at": 150000})
+    wire = retryd.open("bucket.s3.us-east-1.amazonaws.com")
+    wire.send(sigv4.s3("GET", "/key").bytes())
+    assert not wire.response("GET").whole
+    (request,) = retryd.requests_logged()
+    assert (request["end"], request["failure"], request["attempts"]) == ("cut", "truncated_body", 1)

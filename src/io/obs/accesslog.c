@@ -92,6 +92,8 @@ void accesslog_request(const struct access_request *r)
     number(&l, "status", r->status);
     number(&l, "attempts", r->attempts);
     text(&l, "end", slice_str(r->end));
+    text(&l, "failure", slice_str(r->failure));
+    text(&l, "detail", slice_str(r->detail));
     text(&l, "why", slice_str(r->why));
     log_ms(&l, "took_ms", r->took_ns);
     duration(&l, "waited_ms", r->waited_ns);

@@ -27,8 +27,9 @@ struct access_request {
     struct slice method, host, service, region, operation;
     unsigned status; /* what the client got; 0: nothing */
     unsigned attempts;
-    const char *end; /* "delivered", "own_error", "client_gone", "cut" */
-    const char *why; /* why it stopped */
+    const char *end;              /* "delivered", "own_error", "client_gone", "cut" */
+    const char *failure, *detail; /* with "cut": what broke the origin's response off, or "" */
+    const char *why;              /* why it stopped */
     int64_t took_ns, waited_ns;
     uint64_t body_in, body_out;
     struct slice key; /* redacted caller: last 4 of the access key id, or empty */
