@@ -22,6 +22,12 @@ def retryd_path():
     return os.path.abspath(os.environ.get("RETRYD_BIN", os.path.join(TREE, "build/dev/retryd")))
 
 
+def sanitized():
+    """The program under test is built with AddressSanitizer: slower, and its memory says nothing."""
+    with open(retryd_path(), "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 def clean_env(**more):
     """An environment without any proxy or AWS setting of the caller's."""
     env = {k: v for k, v in os.environ.items()
