@@ -89,12 +89,14 @@ static bool start(struct exec *x, char **command, const sigset_t *old_mask)
 
 static bool open_all(struct exec *x, const struct config *config, struct err *err)
 {
+    int seat;
     if (!setup_open(&x->setup, config, false, err))
         return false;
+    setup_claim_seats(&x->setup, &seat, 1);
     /* The command goes on trusting what its caller trusts. */
     bool joined = x->callers_ca == NULL ||
                   callerca_join(ca_bundle_path(x->setup.ca), x->callers_ca, x->ca_bundle, err);
-    if (joined && worker_open(&x->worker, &x->setup, region_seat_claim(x->setup.region), NULL, err))
+    if (joined && worker_open(&x->worker, &x->setup, seat, NULL, err))
         return true;
     callerca_remove(x->ca_bundle);
     setup_close(&x->setup);

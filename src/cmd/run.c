@@ -83,8 +83,10 @@ static int serve_alone(struct run *r)
 {
     struct worker w;
     struct err err = {""};
+    int seat;
+    setup_claim_seats(&r->setup, &seat, 1);
     privs_drop();
-    if (!worker_open(&w, &r->setup, region_seat_claim(r->setup.region), NULL, &err)) {
+    if (!worker_open(&w, &r->setup, seat, NULL, &err)) {
         fprintf(stderr, "retryd: %s\n", err.text);
         return 2;
     }

@@ -30,7 +30,7 @@
 
 struct place {
     pid_t pid;    /* 0: empty */
-    int seat;     /* in the region; with a process only */
+    int seat;     /* in the region; -1: none, then there is no process either */
     int ready_fd; /* -1: its byte came, or there is no process */
     struct respawn respawn;
 };
@@ -114,7 +114,8 @@ static void start(struct master *m, unsigned i)
         return;
     }
     fflush(NULL);
-    p->seat = region_seat_claim(m->setup->region);
+    if (p->seat < 0)
+        p->seat = region_seat_claim(m->setup->region);
     pid_t self = getpid(), pid = p->seat < 0 ? -1 : fork();
     if (pid == 0) {
         close(ready[0]);
@@ -125,9 +126,7 @@ static void start(struct master *m, unsigned i)
     p->pid = pid;
     if (pid > 0)
         return;
-    failed_to_start(p, p->seat < 0 ? "no seat at the shared budgets" : "no process");
-    if (p->seat >= 0)
-        region_seat_release(m->setup->region, p->seat);
+    failed_to_start(p, p->seat < 0 ? "budgets.file: all seats are taken" : "no process");
     close(p->ready_fd);
     p->ready_fd = -1;
     p->pid = 0;
@@ -182,6 +181,7 @@ static void on_death(struct master *m, unsigned i, int status)
     respawn_died(&p->respawn, clock_ns());
     record_death(p, p->pid, status, m->phase == DRAINING);
     region_seat_release(m->setup->region, p->seat);
+    p->seat = -1;
     roster_leave(m->roster, i);
     p->pid = 0;
     if (p->ready_fd >= 0)
@@ -311,8 +311,12 @@ int master_run(struct setup *s, unsigned workers, bool (*ready)(void *arg), void
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, &m.old_mask);
     m.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    for (unsigned i = 0; i < m.n; i++)
+    int seats[ROSTER_MAX];
+    setup_claim_seats(s, seats, workers);
+    for (unsigned i = 0; i < m.n; i++) {
         m.place[i].ready_fd = -1;
+        m.place[i].seat = seats[i];
+    }
     if (m.roster == NULL || m.signal_fd < 0) {
         fprintf(stderr, "retryd: %s\n", m.roster == NULL ? err.text : strerror(errno));
         m.status = 2;

@@ -59,8 +59,18 @@ static bool open_sockets(struct setup *s, bool service, struct err *err)
     return ok;
 }
 
-/* Two daemons of one user and state directory are fine: the second one is not looked at, unless it
- * is told to be. */
+static bool bind_admin(struct setup *s, struct err *err)
+{
+    const char *group = s->config->admin_group;
+    mode_t mode = group != NULL ? ADMIN_GROUP_TOO : ADMIN_OWNER_ONLY;
+    if (!unixsock_open(&s->admin, s->admin_path, mode, group, err))
+        return false;
+    s->admin_owner = getpid();
+    return true;
+}
+
+/* Two daemons of one user and state directory are fine, and in a restart the old one may still be
+ * at its last requests: the new one gets the socket when it is free. */
 static bool open_admin(struct setup *s, struct err *err)
 {
     const struct config *c = s->config;
@@ -72,12 +82,30 @@ static bool open_admin(struct setup *s, struct err *err)
         s->admin_path = xmalloc(n);
         snprintf(s->admin_path, n, "%s%s", c->state_dir, name);
     }
-    mode_t mode = c->admin_group != NULL ? ADMIN_GROUP_TOO : ADMIN_OWNER_ONLY;
-    if (unixsock_open(&s->admin, s->admin_path, mode, c->admin_group, err))
+    pid_t holder;
+    if (unixsock_is_held(s->admin_path, &holder)) {
+        s->admin_missing = true;
+        log_msg(LOG_LEVEL_WARN, "no_admin_socket",
+                "%s: process %d has it; tried again every second until it is free", s->admin_path,
+                holder);
+        return true;
+    }
+    if (bind_admin(s, err))
         return true;
     if (c->admin_socket != NULL || c->admin_group != NULL)
         return of_option("admin.socket", err);
     log_msg(LOG_LEVEL_WARN, "no_admin_socket", "%s", err->text);
+    return true;
+}
+
+bool setup_retry_admin(struct setup *s)
+{
+    struct err err;
+    pid_t holder;
+    if (unixsock_is_held(s->admin_path, &holder) || !bind_admin(s, &err))
+        return false;
+    s->admin_missing = false;
+    log_msg(LOG_LEVEL_INFO, "admin_socket", "%s: free by now, and taken", s->admin_path);
     return true;
 }
 
@@ -93,6 +121,34 @@ static bool open_region(struct setup *s, struct err *err)
     const struct region_options options = {.path = c->budgets_file, .slots = c->budgets_entries};
     s->region = region_open(&options, err);
     return s->region != NULL || of_option("budgets.file", err);
+}
+
+static bool claim_seats(struct region *r, int *seats, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        seats[i] = region_seat_claim(r);
+        if (seats[i] >= 0)
+            continue;
+        while (i-- > 0)
+            region_seat_release(r, seats[i]);
+        return false;
+    }
+    return true;
+}
+
+void setup_claim_seats(struct setup *s, int *seats, unsigned n)
+{
+    const struct region_options own = {.slots = s->config->budgets_entries};
+    struct err err;
+    if (claim_seats(s->region, seats, n))
+        return;
+    log_msg(LOG_LEVEL_WARN, "budgets_apart",
+            "%s: its %d seats do not suffice; this daemon keeps its quotas and limiters for itself",
+            s->config->budgets_file, REGION_SEATS);
+    region_close(s->region);
+    s->region = region_open(&own, &err);
+    bool seated = s->region != NULL && claim_seats(s->region, seats, n);
+    ASSERT(seated); /* there are more seats than a daemon may have workers */
 }
 
 bool setup_open(struct setup *s, const struct config *config, bool service, struct err *err)
@@ -125,10 +181,15 @@ void setup_close_sockets(struct setup *s)
     setup_forget_sockets(s);
 }
 
+void setup_remove_admin(struct setup *s)
+{
+    if (s->admin_owner == getpid())
+        unixsock_remove(&s->admin, s->admin_path);
+}
+
 void setup_remove_files(struct setup *s)
 {
-    if (s->admin_path != NULL)
-        unixsock_remove(&s->admin, s->admin_path);
+    setup_remove_admin(s);
     for (size_t i = 0; i < s->n_entrances; i++)
         entrance_remove_file(&s->entrances[i]);
 }

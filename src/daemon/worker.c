@@ -1,6 +1,7 @@
 /* Worker life. */
 #include "daemon/worker.h"
 #include "admin/admin.h"
+#include "core/base/units.h"
 #include "daemon/notify.h"
 #include "io/obs/log.h"
 
@@ -50,15 +51,38 @@ static void join(struct worker *w, const struct worker_place *place)
     roster_enter(place->roster, place->index);
 }
 
+/* --- the admin socket --- */
+
+#define ADMIN_RETRY_NS NS_PER_S
+
+/* One process of the daemon tries, so that none takes a socket from another that is about to listen
+ * on it. */
+static void on_admin_retry(void *arg)
+{
+    struct worker *w = arg;
+    struct err err = {""};
+    if (w->stopping)
+        return;
+    if (!setup_retry_admin(w->setup)) {
+        loop_timer_arm(&w->admin_retry, ADMIN_RETRY_NS);
+        return;
+    }
+    w->admin = admin_new(w->loop, w->setup->admin.fd, w->setup->region, &err);
+    w->setup->admin.fd = -1;
+    if (w->admin == NULL)
+        log_msg(LOG_LEVEL_ERROR, "no_admin_socket", "%s", err.text);
+}
+
 /* --- life --- */
 
 bool worker_open(struct worker *w, struct setup *s, int seat, const struct worker_place *place,
                  struct err *err)
 {
-    *w = (struct worker){.config = *s->config};
+    *w = (struct worker){.config = *s->config, .setup = s};
     w->loop = loop_new(err);
     if (w->loop == NULL)
         return false;
+    loop_timer_init(&w->admin_retry, w->loop, on_admin_retry, w);
     if (place != NULL)
         join(w, place);
     struct proxy_parts parts = {
@@ -81,6 +105,8 @@ bool worker_open(struct worker *w, struct setup *s, int seat, const struct worke
     bool whole = w->proxy != NULL && (w->admin != NULL || admin_fd < 0);
     if (!whole)
         worker_close(w);
+    else if (s->admin_missing && (place == NULL || place->index == 0))
+        loop_timer_arm(&w->admin_retry, ADMIN_RETRY_NS);
     return whole;
 }
 
@@ -162,10 +188,13 @@ void worker_close(struct worker *w)
 {
     if (w->admin != NULL)
         admin_free(w->admin);
+    setup_remove_admin(w->setup);
     if (w->proxy != NULL)
         proxy_free(w->proxy);
-    if (w->loop != NULL)
+    if (w->loop != NULL) {
+        loop_timer_fini(&w->admin_retry);
         loop_free(w->loop);
+    }
     if (w->place.roster != NULL)
         roster_leave(w->place.roster, w->place.index);
     *w = (struct worker){.loop = NULL};

@@ -19,6 +19,8 @@ struct worker {
     struct admin *admin;       /* NULL: there is no socket for it */
     struct worker_place place; /* roster NULL: it is alone */
     struct proxy_door door;
+    struct setup *setup;           /* borrowed */
+    struct loop_timer admin_retry; /* while another process has the admin socket */
     bool stopping;
 };
 

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import socket
 import stat
 import subprocess
@@ -227,9 +228,39 @@ def test_not_reachable_through_the_proxy(make_retryd):
 def test_second_daemon_of_a_state_directory(make_retryd):
     first = make_retryd()
     second = make_retryd(state_dir=first.state_dir)
-    assert len(second.log("no_admin_socket")) == 1
+    [line] = second.log("no_admin_socket")
+    assert "process %d has it" % first.process.pid in json.dumps(line)
     second.stop()
     assert retryctl("health", socket_path=admin_path(first)).returncode == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("named", [False, True])
+def test_the_next_daemon_gets_the_socket_when_the_last_has_drained(origin, make_retryd, count, named, tmp_path):
+    """A restart that overlaps."""
+    path = str(tmp_path / "named.sock") if named else None
+    config = {"admin": {"socket": path}} if named else {}
+    first = make_retryd(origin, workers=count, **config)
+    path = path or admin_path(first)
+    origin.answers({"ok": "auto", "delay_ms": 1500})
+    wire = first.open(sigv4.sts().host)
+    wire.send(sigv4.sts().bytes())
+    origin.wait_requests(1)
+    first.tell(signal.SIGTERM)
+    until(lambda: first.log("stopping"), "the drain has begun")
+    second = make_retryd(origin, workers=count, state_dir=first.state_dir, **config)
+    assert len(second.log("no_admin_socket")) == 1
+    assert wire.response("POST").status == 200
+    first.stop()
+    until(lambda: second.log("admin_socket"), "the socket is had")
+    assert json.loads(retryctl("health", socket_path=path).stdout) == {"status": "ok"}
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    if count > 1:                     # it goes with the worker that has it, and comes back with the next one
+        for pid in workers(second):
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: retryctl("health", socket_path=path).returncode == 0, "the socket is back")
+    second.stop()
+    assert not os.path.exists(path)
 
 
 def test_a_leftover_is_replaced(make_retryd):

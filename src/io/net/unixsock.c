@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -65,6 +66,26 @@ bool unixsock_open(struct unixsock *s, const char *path, mode_t mode, const char
     s->fd = -1;
     unlink(path);
     return false;
+}
+
+bool unixsock_is_held(const char *path, pid_t *pid)
+{
+    struct sockaddr_un sun = {.sun_family = AF_UNIX};
+    struct stat st;
+    struct ucred peer = {.pid = 0};
+    socklen_t n = sizeof peer;
+    *pid = 0;
+    if (strlen(path) >= sizeof sun.sun_path || lstat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    memcpy(sun.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool connected = fd >= 0 && connect(fd, (struct sockaddr *)&sun, sizeof sun) == 0;
+    bool held = connected || errno == EAGAIN; /* its queue is full, but it has one */
+    if (connected && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0)
+        *pid = peer.pid;
+    if (fd >= 0)
+        close(fd);
+    return held;
 }
 
 void unixsock_remove(const struct unixsock *s, const char *path)

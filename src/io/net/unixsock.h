@@ -17,6 +17,8 @@ struct unixsock {
  * (a symbolic link, too), is an error. */
 bool unixsock_open(struct unixsock *s, const char *path, mode_t mode, const char *group,
                    struct err *err);
+/* Whether a living process listens at that name; *pid: which, 0: not known. */
+bool unixsock_is_held(const char *path, pid_t *pid);
 /* Removes the file, unless another one has its name by now. */
 void unixsock_remove(const struct unixsock *s, const char *path);
 

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -152,10 +153,8 @@ static bool made_by_us(int fd)
            memcmp(magic, MAGIC, sizeof magic) == 0;
 }
 
-static bool file_fits(const struct region *r, const struct stat *st, bool ours, struct err *why)
+static bool file_fits(const struct region *r, const struct stat *st, struct err *why)
 {
-    if (!ours)
-        return err_set(why, "not made by retryd");
     if (st->st_nlink != 1)
         return err_set(why, "has other names");
     if (st->st_uid != geteuid())
@@ -248,21 +247,23 @@ static enum tried make_aside(struct region *r, const char *aside, struct err *er
     errno = posix_fallocate(r->fd, 0, (off_t)r->bytes);
     if (errno != 0 || fchmod(r->fd, 0600) != 0)
         return failed(err, aside, "");
-    return map_new(r, err) ? TRIED_OK : TRIED_FAILED;
+    if (!map_new(r, err))
+        return TRIED_FAILED;
+    /* The name may outlive a power failure only with the bytes that say whose it is. */
+    if (fsync(r->fd) != 0)
+        return failed(err, aside, "");
+    return TRIED_OK;
 }
 
 /* Makes the file aside and moves it to its name. flags as for renameat2: what may be there. */
 static enum tried make_file(struct region *r, const char *path, unsigned flags, struct err *err)
 {
-    char aside[PATH_BYTES], rejected[PATH_BYTES];
+    char aside[PATH_BYTES];
     snprintf(aside, sizeof aside, "%.*s.%d.new", PATH_LONGEST, path, getpid());
-    snprintf(rejected, sizeof rejected, "%.*s.rejected", PATH_LONGEST, path);
 
     enum tried tried = make_aside(r, aside, err);
     if (tried == TRIED_OK && renameat2(AT_FDCWD, aside, AT_FDCWD, path, flags) != 0)
         tried = errno == EEXIST ? TRIED_AGAIN : failed(err, path, "");
-    if (tried == TRIED_OK && flags == RENAME_EXCHANGE)
-        rename(aside, rejected);
     if (tried != TRIED_OK) {
         unlink(aside);
         unmap(r);
@@ -270,19 +271,40 @@ static enum tried make_file(struct region *r, const char *path, unsigned flags, 
     return tried;
 }
 
-/* Takes the place of a file that does not fit, unless somebody else already did or is about to.
- * What is not ours is not destroyed. */
-static enum tried replace_file(struct region *r, int old, const char *path, const char *why,
-                               bool ours, struct err *err)
+/* The process of a living daemon that has a seat in a file that does not fit us; 0: none, or not
+ * known. Locks are where they are in any file of ours; the rest is read only where the layout is
+ * the same, as with another number of entries. */
+static uint32_t find_holder(int fd)
 {
+    struct shm_header h;
+    struct shm_seat seat;
+    bool known = pread(fd, &h, sizeof h, 0) == (ssize_t)sizeof h && h.layout == layout_hash();
+    for (unsigned i = 0; known && i < SHM_SEATS; i++) {
+        off_t at = SHM_HEADER_BYTES + (off_t)(i * sizeof seat);
+        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+        if (fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK &&
+            pread(fd, &seat, sizeof seat, at) == (ssize_t)sizeof seat)
+            return atomic_load_explicit(&seat.pid, memory_order_relaxed);
+    }
+    return 0;
+}
+
+/* Takes the place of a file that does not fit, unless somebody else already did or is about to. */
+static enum tried replace_file(struct region *r, int old, const char *path, const char *why,
+                               struct err *err)
+{
+    uint32_t holder = find_holder(old);
     if (flock(old, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? TRIED_AGAIN : failed(err, path, "lock: ");
     if (!same_file(old, path))
         return TRIED_AGAIN;
-    enum tried tried = make_file(r, path, ours ? 0 : RENAME_EXCHANGE, err);
-    if (tried == TRIED_OK)
-        log_msg(LOG_LEVEL_WARN, "shared_memory", "%s: %s; begun anew%s", path, why,
-                ours ? "" : ", the old one is at the same name with .rejected");
+    enum tried tried = make_file(r, path, 0, err);
+    if (tried == TRIED_OK && holder != 0)
+        log_msg(LOG_LEVEL_WARN, "shared_memory",
+                "%s: %s; begun anew, while process %" PRIu32 " goes on with the old one", path, why,
+                holder);
+    else if (tried == TRIED_OK)
+        log_msg(LOG_LEVEL_WARN, "shared_memory", "%s: %s; begun anew", path, why);
     return tried;
 }
 
@@ -294,8 +316,10 @@ static enum tried use_file(struct region *r, int fd, const char *path, struct er
         return failed(err, path, "");
     if (!S_ISREG(st.st_mode))
         return err_set(err, "%s: not a regular file", path), TRIED_FAILED;
-    bool ours = st.st_size == 0 || made_by_us(fd);
-    if (file_fits(r, &st, ours, &why)) {
+    if (st.st_size != 0 && !made_by_us(fd))
+        return err_set(err, "%s: not made by retryd: name another file, or remove it", path),
+               TRIED_FAILED;
+    if (file_fits(r, &st, &why)) {
         r->fd = fd;
         if (!map(r, err))
             return TRIED_FAILED;
@@ -305,7 +329,7 @@ static enum tried use_file(struct region *r, int fd, const char *path, struct er
         r->header = NULL;
         r->fd = -1;
     }
-    return replace_file(r, fd, path, why.text, ours, err);
+    return replace_file(r, fd, path, why.text, err);
 }
 
 static enum tried try_file(struct region *r, const char *path, struct err *err)
