@@ -24,6 +24,7 @@ struct dial {
     char *host;
     uint16_t port;
     bool is_ip, absolute;
+    bool resolved; /* the addresses came from a lookup */
     struct tlsclient *tls;
     const struct parent *parent;
     dial_fn *fn;
@@ -206,11 +207,12 @@ static void on_race(void *arg, int fd, const struct sockaddr *peer, enum net_fai
                     const char *detail)
 {
     struct dial *d = arg;
-    (void)peer;
     if (fd < 0) {
         fail(d, failure, "", detail);
         return;
     }
+    if (d->resolved && peer != (const struct sockaddr *)&d->race.addr[0])
+        dns_prefer(d->dialer->dns, d->parent ? d->parent->host : d->host, peer);
     d->conn = conn_new(d->dialer->loop, fd, &d->dialer->limits, on_conn, d);
     if (d->parent == NULL)
         reached_origin(d);
@@ -249,6 +251,7 @@ static void on_resolved(void *arg, const struct dns_answer *answer)
         v[i] = answer->addr[i];
         set_port(&v[i], d->parent ? d->parent->port : d->port);
     }
+    d->resolved = true;
     start_race(d, v, answer->n);
 }
 

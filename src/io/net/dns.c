@@ -3,7 +3,8 @@
  * A lookup is one name on its way through c-ares; the queries for that name wait on it together. At
  * most 256 are with c-ares at a time, the others queue. One that passes the deadline answers its
  * queries and is left to c-ares, out of the count: a dead zone cannot use up the places of a live
- * one. c-ares knows no cancelling of one lookup, so its late answer goes to the cache.
+ * one. c-ares knows no cancelling of one lookup, so its late answer goes to the cache. A zone (the
+ * last two labels) may have half of the places; the other half is always there for others.
  *
  * The order of addresses is that of RFC 6724 as c-ares sorts them: a family without a route comes
  * last. */
@@ -23,6 +24,7 @@
 
 enum {
     MAX_ASKING = 256,   /* lookups with c-ares */
+    ZONES = 256,        /* counters; zones that meet in one share it */
     MAX_PENDING = 4096, /* lookups asking or queued; beyond, refused */
     MAX_CACHED = 1024,  /* names */
     MAX_NAME = 253,     /* RFC 1035 2.3.4, as text */
@@ -41,6 +43,7 @@ struct lookup {
     struct list bucket;
     struct list waiters;
     int64_t deadline_ns;
+    unsigned zone;
     bool asking; /* with c-ares */
     bool given_up;
     char name[MAX_NAME + 1];
@@ -72,6 +75,9 @@ struct dns {
     struct list queue;
     struct list ready;
     unsigned n_asking, n_pending;
+    struct zone {
+        unsigned asking, pending;
+    } zones[ZONES]; /* each may have half of the places */
     bool delivering;
     struct list buckets[NAME_BUCKETS]; /* pending lookups by name */
     struct dnscache *cache;
@@ -129,8 +135,11 @@ static struct dns_result *no_answer(const char *problem)
 static void retire(struct lookup *lk)
 {
     lk->dns->n_pending--;
-    if (lk->asking)
+    lk->dns->zones[lk->zone].pending--;
+    if (lk->asking) {
         lk->dns->n_asking--;
+        lk->dns->zones[lk->zone].asking--;
+    }
     list_remove(&lk->age);
     list_remove(&lk->queue);
     list_remove(&lk->bucket);
@@ -195,6 +204,7 @@ static void on_addrinfo(void *arg, int status, int timeouts, struct ares_addrinf
         ttl = NEGATIVE_TTL_S;
     if (ttl > 0)
         dnscache_put(d->cache, lk->name, r, loop_now_ns(d->loop) + ttl * NS_PER_S);
+    r->answer.ttl_s = ttl;
     if (!lk->given_up)
         retire(lk);
     answer_waiters(lk, r);
@@ -213,16 +223,28 @@ static void arm_retry(struct dns *d)
         loop_timer_arm(&d->retry, (int64_t)tv.tv_sec * NS_PER_S + (int64_t)tv.tv_usec * 1000);
 }
 
+/* The oldest in the queue whose zone has a place; NULL: none. */
+static struct lookup *next_to_ask(const struct dns *d)
+{
+    for (struct list *i = d->queue.next; i != &d->queue; i = i->next) {
+        struct lookup *lk = list_entry(i, struct lookup, queue);
+        if (d->zones[lk->zone].asking < MAX_ASKING / 2)
+            return lk;
+    }
+    return NULL;
+}
+
 /* Fills free places from the queue. c-ares may answer from within (hosts file). */
 static void ask(struct dns *d)
 {
     static const struct ares_addrinfo_hints hints = {.ai_family = AF_UNSPEC,
                                                      .ai_socktype = SOCK_STREAM};
-    while (!list_empty(&d->queue) && d->n_asking < MAX_ASKING) {
-        struct lookup *lk = list_entry(d->queue.next, struct lookup, queue);
+    struct lookup *lk;
+    while (d->n_asking < MAX_ASKING && (lk = next_to_ask(d)) != NULL) {
         list_remove(&lk->queue);
         lk->asking = true;
         d->n_asking++;
+        d->zones[lk->zone].asking++;
         ares_getaddrinfo(d->channel, lk->name, NULL, &hints, on_addrinfo, lk);
     }
     arm_retry(d);
@@ -350,6 +372,19 @@ static struct dns_result *known(struct dns *d, const char *name)
     return r ? dns_result_ref(r) : NULL;
 }
 
+/* By the last two labels: who serves them is one party, or two that would share the trouble. */
+static unsigned zone_of(const struct dns *d, const char *name)
+{
+    size_t n = strlen(name);
+    if (n > 0 && name[n - 1] == '.')
+        n--;
+    size_t at = n;
+    for (unsigned dots = 0; at > 0; at--)
+        if (name[at - 1] == '.' && ++dots == 2)
+            break;
+    return (unsigned)(hash_bytes(d->key, slice_of(name + at, n - at)) % ZONES);
+}
+
 static struct lookup *find_or_start(struct dns *d, const char *name)
 {
     struct list *bucket = &d->buckets[hash_bytes(d->key, slice_str(name)) % NAME_BUCKETS];
@@ -358,18 +393,33 @@ static struct lookup *find_or_start(struct dns *d, const char *name)
         if (strcmp(lk->name, name) == 0)
             return lk;
     }
-    if (d->n_pending == MAX_PENDING)
+    unsigned zone = zone_of(d, name);
+    if (d->n_pending == MAX_PENDING || d->zones[zone].pending == MAX_PENDING / 2)
         return NULL;
     struct lookup *lk = xcalloc(1, sizeof *lk);
     lk->dns = d;
     memcpy(lk->name, name, strlen(name) + 1);
+    lk->zone = zone;
     lk->deadline_ns = loop_now_ns(d->loop) + d->timeout_ns;
     list_init(&lk->waiters);
     list_push_back(bucket, &lk->bucket);
     list_push_back(&d->queue, &lk->queue);
     list_push_back(&d->pending, &lk->age);
     d->n_pending++;
+    d->zones[zone].pending++;
     return lk;
+}
+
+/* Ports aside. */
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr *b)
+{
+    if (a->ss_family != b->sa_family)
+        return false;
+    if (a->ss_family == AF_INET)
+        return memcmp(&((const struct sockaddr_in *)a)->sin_addr,
+                      &((const struct sockaddr_in *)b)->sin_addr, 4) == 0;
+    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                  &((const struct sockaddr_in6 *)b)->sin6_addr, 16) == 0;
 }
 
 struct dns_query *dns_lookup(struct dns *d, const char *name,
@@ -391,6 +441,22 @@ struct dns_query *dns_lookup(struct dns *d, const char *name,
     answer_query(d, q, r);
     dns_result_unref(r);
     return q;
+}
+
+void dns_prefer(struct dns *d, const char *name, const struct sockaddr *winner)
+{
+    struct dns_result *r = dnscache_get(d->cache, name, loop_now_ns(d->loop));
+    if (r == NULL)
+        return;
+    struct sockaddr_storage *v = r->answer.addr;
+    for (unsigned i = 1; i < r->answer.n; i++) {
+        if (!same_host(&v[i], winner))
+            continue;
+        struct sockaddr_storage first = v[i];
+        memmove(&v[1], &v[0], i * sizeof *v);
+        v[0] = first;
+        return;
+    }
 }
 
 void dns_cancel(struct dns_query *q)

@@ -31,7 +31,8 @@ struct race_rules {
     int64_t timeout_ns;               /* for each address */
 };
 
-/* fd is the callee's, connected to *peer; or -1 with the most telling failure and a line about it.
+/* fd is the callee's, connected to *peer, which is an element of race.addr; or -1 with the most
+ * telling failure and a line about it.
  */
 typedef void race_fn(void *arg, int fd, const struct sockaddr *peer, enum net_fail failure,
                      const char *detail);

@@ -222,6 +222,80 @@ START_TEST(test_deadline_and_a_live_zone_beside_a_dead_one)
 END_TEST
 
 /* I6: queue is bounded. */
+/* I6: a zone whose servers are silent takes half of the places; a lookup elsewhere is answered
+ * while all of those are taken and many more wait. */
+START_TEST(test_a_dead_zone_leaves_room_at_once)
+{
+    enum { DEAD = 1000 };
+    struct fixture f;
+    struct asker *dead = xcalloc(DEAD, sizeof *dead), good, other;
+    char name[64];
+    start(&f, 5 * NS_PER_S);
+    for (int i = 0; i < DEAD; i++) {
+        snprintf(name, sizeof name, "n%d.silent.test", i);
+        ask(&f, &dead[i], name);
+    }
+    loop_tick(f.l);
+    int64_t began = loop_now_ns(f.l);
+    f.left = 0;
+    ask_and_wait(&f, &good, "good.test");
+    ask_and_wait(&f, &other, "missing.example");
+    loop_tick(f.l);
+    ck_assert_uint_eq(good.a.n, 1);
+    ck_assert_str_eq(other.a.problem, "no such name");
+    ck_assert_int_lt(loop_now_ns(f.l) - began, 3 * NS_PER_S);
+    for (int i = 0; i < DEAD; i++)
+        ck_assert_int_eq(dead[i].n, 0);
+    finish(&f);
+    free(dead);
+}
+END_TEST
+
+/* I6: what is remembered, and for how long. */
+START_TEST(test_times_to_live)
+{
+    static const struct {
+        const char *name;
+        int ttl_s;
+    } table[] = {{"good.test", 30},   {"long.test", 60}, {"zero.test", 1},
+                 {"missing.test", 5}, {"blank.test", 5}, {"broken.test", 0}};
+    struct fixture f;
+    struct asker k;
+    start(&f, 5 * NS_PER_S);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        ask_and_wait(&f, &k, table[i].name);
+        ck_assert_int_eq(k.a.ttl_s, table[i].ttl_s);
+    }
+    finish(&f);
+}
+END_TEST
+
+static struct sockaddr_in v4(const char *text)
+{
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_port = htons(443)};
+    ck_assert_int_eq(inet_pton(AF_INET, text, &sa.sin_addr), 1);
+    return sa;
+}
+
+START_TEST(test_the_winner_stands_in_front)
+{
+    struct fixture f;
+    struct asker k;
+    start(&f, 5 * NS_PER_S);
+    ask_and_wait(&f, &k, "many.test");
+    ck_assert(is_v4(&k.a.addr[0], "127.0.0.1") && is_v4(&k.a.addr[2], "127.0.0.3"));
+    struct sockaddr_in third = v4("127.0.0.3"), nobody = v4("192.0.2.1");
+    dns_prefer(f.d, "many.test", (struct sockaddr *)&third);
+    dns_prefer(f.d, "many.test", (struct sockaddr *)&nobody);
+    dns_prefer(f.d, "unknown.test", (struct sockaddr *)&third);
+    ask_and_wait(&f, &k, "many.test");
+    ck_assert_uint_eq(k.a.n, DNS_MAX_ADDRESSES);
+    ck_assert(is_v4(&k.a.addr[0], "127.0.0.3") && is_v4(&k.a.addr[1], "127.0.0.1"));
+    ck_assert(is_v4(&k.a.addr[2], "127.0.0.2") && is_v4(&k.a.addr[3], "127.0.0.4"));
+    finish(&f);
+}
+END_TEST
+
 START_TEST(test_queue_is_bounded)
 {
     struct fixture f;
@@ -232,7 +306,10 @@ START_TEST(test_queue_is_bounded)
         snprintf(name, sizeof name, "n%d.silent.test", i);
         ask(&f, &k[i], name);
     }
+    struct asker good; /* the other half is for others */
+    ask(&f, &good, "good.test");
     run(f.l);
+    ck_assert_uint_eq(good.a.n, 1);
     ck_assert_str_eq(k[4199].a.problem, "too many lookups under way");
     ck_assert_uint_eq(k[0].a.n, 0);
     finish(&f);
@@ -316,6 +393,9 @@ static TCase *tcase_dns(void)
     tcase_add_test(tc, test_ttl_of_zero_is_a_second);
     tcase_add_test(tc, test_same_name_is_asked_once);
     tcase_add_test(tc, test_deadline_and_a_live_zone_beside_a_dead_one);
+    tcase_add_test(tc, test_a_dead_zone_leaves_room_at_once);
+    tcase_add_test(tc, test_times_to_live);
+    tcase_add_test(tc, test_the_winner_stands_in_front);
     tcase_add_test(tc, test_queue_is_bounded);
     tcase_add_test(tc, test_cancel);
     tcase_add_test(tc, test_free_with_queries_under_way);
