@@ -35,6 +35,7 @@ static void note_output(struct client *c)
         c->out_seen = conn_bytes_out(c->conn);
         c->out_progress_ns = now_of(c);
     }
+    c->out_waits = c->out_waits && conn_out_pending(c->conn) > 0;
 }
 
 static void await_head(struct client *c)
@@ -163,6 +164,23 @@ static void body_ended(struct client *c)
     bodylog_finish(&c->log, c->req.framing == HTTP_BODY_CHUNKED ? &c->body.trailers : NULL);
 }
 
+static bool is_over(const struct client *c, uint64_t body_bytes)
+{
+    uint64_t max = c->px->config->request_body_bytes;
+    return max > 0 && body_bytes > max;
+}
+
+/* What is wrong with the body that take_body() did not take. */
+static enum reply_kind body_fault(const struct client *c)
+{
+    return c->body_over ? REPLY_BODY_TOO_LARGE : REPLY_BAD_REQUEST;
+}
+
+static const char *body_problem(const struct client *c)
+{
+    return c->body_over ? "" : c->body.problem;
+}
+
 /* From the input buffer to the log, as far as there is room; cur: the running attempt's place, or
  * NULL. */
 static enum parse take_body(struct client *c, const struct bodycur *cur)
@@ -174,7 +192,8 @@ static enum parse take_body(struct client *c, const struct bodycur *cur)
             break;
         enum parse p =
             h1_body_read(&c->body, in.p, in.n < room ? in.n : room, &c->arena, &used, &data);
-        if (p == PARSE_BAD)
+        c->body_over = is_over(c, c->log.end + data.n);
+        if (p == PARSE_BAD || c->body_over)
             return PARSE_BAD;
         if (data.n > 0)
             bodylog_append(&c->log, cur, data);
@@ -194,7 +213,7 @@ static bool read_body(struct client *c)
 {
     size_t before = conn_in(c->conn).n;
     if (take_body(c, drive_cursor(c->drive)) == PARSE_BAD) {
-        bad_body(c, REPLY_BAD_REQUEST, c->body.problem);
+        bad_body(c, body_fault(c), body_problem(c));
         return false;
     }
     bool progress = conn_in(c->conn).n != before;
@@ -303,12 +322,13 @@ static void start_exchange(struct client *c)
         (c->req.framing == HTTP_BODY_LENGTH && c->req.content_length == 0))
         body_ended(c);
     c->head_since_ns = now_of(c);
+    pace_start(&c->body_pace, now_of(c), 0);
     conn_deadline(c->conn, now_of(c) + LOOK_NS);
     /* What came with the head goes out with the head. */
     if (take_body(c, NULL) == PARSE_BAD) {
         route_release(&route);
         c->state = CLIENT_HEAD;
-        refuse(c, REPLY_BAD_REQUEST, c->body.problem);
+        refuse(c, body_fault(c), body_problem(c));
         return;
     }
     drive_start(c, &route);
@@ -362,7 +382,9 @@ static void read_head(struct client *c)
     case PARSE_OK:
         conn_consume(c->conn, c->head.consumed);
         c->requests++;
-        if (c->req.method_id != HTTP_CONNECT)
+        if (c->req.framing == HTTP_BODY_LENGTH && is_over(c, c->req.content_length))
+            refuse(c, REPLY_BODY_TOO_LARGE, "");
+        else if (c->req.method_id != HTTP_CONNECT)
             start_exchange(c);
         else if (c->intercepted)
             refuse(c, REPLY_BAD_REQUEST, "CONNECT inside a tunnel");
@@ -395,11 +417,19 @@ static void on_eof(struct client *c)
     }
 }
 
-/* The client takes none of what waits for it, for longer than it may. */
+/* The client takes none of what waits for it for longer than it may, or takes it too slowly (J5).
+ * Asked at each look: what the kernel took in one go does not count. */
 static bool is_slow(struct client *c)
 {
+    const struct config *cfg = c->px->config;
     note_output(c);
-    return now_of(c) - c->out_progress_ns > c->px->config->client_write_timeout_ns;
+    if (now_of(c) - c->out_progress_ns > cfg->client_write_timeout_ns)
+        return true;
+    if (c->out_waits)
+        return pace_too_slow(&c->out_pace, now_of(c), c->out_seen, true, cfg->min_rate_bytes);
+    c->out_waits = conn_out_pending(c->conn) > 0;
+    pace_start(&c->out_pace, now_of(c), c->out_seen);
+    return false;
 }
 
 /* Between requests: one that did not come, or did not come whole. While the last answer is still
@@ -437,6 +467,10 @@ static void look(struct client *c)
         c->head_since_ns = now;
     else if (now - c->head_since_ns > cfg->client_body_timeout_ns) {
         bad_body(c, REPLY_REQUEST_TIMEOUT, "the request body stalled");
+        return;
+    }
+    if (pace_too_slow(&c->body_pace, now, c->log.end, starved, cfg->min_rate_bytes)) {
+        bad_body(c, REPLY_REQUEST_TIMEOUT, "the request body comes too slowly");
         return;
     }
     conn_deadline(c->conn, now + LOOK_NS);

@@ -11,6 +11,7 @@
 
 #include "core/http/h1_body.h"
 #include "core/http/h1_head.h"
+#include "proxy/pace.h"
 #include "proxy/proxy.h"
 #include "proxy/relay.h"
 #include "proxy/reply.h"
@@ -44,6 +45,7 @@ struct client {
     struct drive *drive;
     struct relay relay;
 
+    bool body_over;        /* more of it than limits.request_body */
     bool body_done;        /* the request body was read whole */
     bool sent_100;         /* the one interim answer went out */
     uint64_t sent_1xx[2];  /* a bit for each other interim status that went out */
@@ -55,6 +57,9 @@ struct client {
     bool delivering;       /* HEAD: the answer before is not out yet */
     uint64_t out_seen;     /* conn_bytes_out at the last look, and when it last moved */
     int64_t out_progress_ns;
+    bool out_waits;        /* at the last look there was output, and has been since */
+    struct pace body_pace; /* at which it sends its body; at which it takes what waits for it */
+    struct pace out_pace;
     unsigned requests; /* on this connection */
 };
 

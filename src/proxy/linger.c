@@ -2,6 +2,7 @@
 #include "proxy/linger.h"
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
+#include "proxy/pace.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@ struct farewell {
     size_t dropped;
     uint64_t out_seen; /* conn_bytes_out at the last look */
     int64_t progress_ns;
+    struct pace pace; /* at which the answer is taken (J5) */
 };
 
 static void linger_end(struct farewell *l)
@@ -33,7 +35,9 @@ static void on_timeout(struct farewell *l)
 {
     int64_t now = loop_now_ns(l->px->loop);
     bool parted = conn_at_eof(l->conn) && conn_out_pending(l->conn) == 0;
-    if (parted || l->px->cutting) {
+    bool slow =
+        pace_too_slow(&l->pace, now, conn_bytes_out(l->conn), true, l->px->config->min_rate_bytes);
+    if (parted || slow || l->px->cutting) {
         linger_end(l);
         return;
     }
@@ -88,6 +92,7 @@ void linger_start(struct proxy *px, struct conn *conn)
     proxy_count(px, 1);
     l->out_seen = conn_bytes_out(conn);
     l->progress_ns = loop_now_ns(px->loop);
+    pace_start(&l->pace, l->progress_ns, l->out_seen);
     conn_set_owner(conn, on_conn, l);
     conn_shutdown_write(conn);
     conn_consume(conn, conn_in(conn).n);

@@ -1,6 +1,7 @@
 /* Tunnel: two connections with swapped roles; each side's reading is paused while the other's
  * output is full. */
 #include "proxy/tunnel.h"
+#include "core/base/units.h"
 #include "core/base/xalloc.h"
 #include "io/obs/log.h"
 #include "proxy/linger.h"
@@ -19,6 +20,10 @@ struct tunnel {
     int64_t started_ns;
     unsigned ended; /* directions that saw their EOF */
 };
+
+/* 64 KiB each way (J10): what was read is handed on at once, and while any of it waits nothing more
+ * is read. The sockets' own buffers keep both ends busy. */
+static const struct conn_limits limits = {.in_bytes = 64 * KIB};
 
 static void on_client(struct conn *conn, enum conn_event ev, void *arg);
 static void on_upstream(struct conn *conn, enum conn_event ev, void *arg);
@@ -65,9 +70,16 @@ static void end(struct tunnel *t, const char *how, bool abort)
     forget(t);
 }
 
+static int64_t end_of_life(const struct tunnel *t)
+{
+    return t->started_ns + t->px->config->tunnel_life_ns;
+}
+
 static void touch(struct tunnel *t)
 {
     int64_t at = loop_now_ns(t->px->loop) + t->px->config->tunnel_idle_ns;
+    if (at > end_of_life(t))
+        at = end_of_life(t);
     conn_deadline(t->client, at);
     conn_deadline(t->upstream, at);
 }
@@ -117,7 +129,7 @@ static void on_side(struct tunnel *t, struct conn *from, struct conn *to, enum c
         end(t, "reset", true);
         break;
     case CONN_TIMEOUT:
-        end(t, "idle", false);
+        end(t, loop_now_ns(t->px->loop) >= end_of_life(t) ? "life" : "idle", false);
         break;
     }
 }
@@ -142,6 +154,7 @@ static void join(struct tunnel *t, struct conn *upstream)
 {
     t->upstream = upstream;
     conn_set_owner(upstream, on_upstream, t);
+    conn_set_limits(upstream, &limits);
     conn_resume_read(t->client);
     conn_resume_read(upstream);
     copy(t, t->client, t->upstream);
@@ -181,6 +194,7 @@ static struct tunnel *make(struct proxy *px, struct conn *client, const struct a
     list_push_back(&px->tunnels, &t->link);
     proxy_count(px, 1);
     conn_set_owner(client, on_client, t);
+    conn_set_limits(client, &limits);
     conn_deadline(client, 0);
     return t;
 }

@@ -395,6 +395,11 @@ void conn_set_owner(struct conn *c, conn_fn *fn, void *arg)
     c->arg = arg;
 }
 
+void conn_set_limits(struct conn *c, const struct conn_limits *lim)
+{
+    c->lim = *lim;
+}
+
 static void on_free(void *arg)
 {
     struct conn *c = arg;
@@ -587,11 +592,6 @@ void conn_set_guest(struct conn *c, const char *name, void (*left)(void *arg), v
     snprintf(c->peer, sizeof c->peer, "%s", name);
     c->left = left;
     c->left_arg = arg;
-}
-
-struct loop *conn_loop(const struct conn *c)
-{
-    return c->loop;
 }
 
 bool conn_peer_gone(const struct conn *c)

@@ -40,6 +40,8 @@ struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, con
                       void *arg);
 /* Hands the connection to another owner (pool, tunnel, drive). */
 void conn_set_owner(struct conn *c, conn_fn *fn, void *arg);
+/* Narrower bounds from here on. */
+void conn_set_limits(struct conn *c, const struct conn_limits *lim);
 /* Unhooks now, frees at the end of the turn. Buffered output is tried once, then TLS close_notify.
  * abort true: RST instead of FIN (the peer must notice a cut); output that the socket does not take
  * at once is lost and makes it RST as well. */
@@ -89,7 +91,6 @@ const char *conn_peer(const struct conn *c);
 /* Calls the peer so from now on (at most 71 bytes): the socket's own address may say nothing.
  * left(arg) once, when the connection is closed, whoever owns it by then. */
 void conn_set_guest(struct conn *c, const char *name, void (*left)(void *arg), void *arg);
-struct loop *conn_loop(const struct conn *c);
 /* True when the peer is known to have left: no process holds the other end of the connection any
  * more (peerprobe.h). A half-closed peer that still reads has not left. One system call or few; not
  * for hot paths. */
