@@ -1,13 +1,32 @@
 """A raw origin for hostile stories: each connection is handed to a script of the test, byte by byte."""
 import os
 import socket
+import ssl
 import struct
+import subprocess
 import threading
 import time
 
 from wire import TIMEOUT, Wire, until
 
 HOST = "sts.us-east-1.amazonaws.com"
+
+
+def server_tls(directory, ca, *names):
+    """A server context with a certificate for these names by this CA (a directory of faultd's make-ca)."""
+    key, csr, cert, ext = (os.path.join(str(directory), "server." + e) for e in ("key", "csr", "pem", "ext"))
+    with open(ext, "w") as f:
+        f.write("subjectAltName=%s\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n" %
+                ",".join("DNS:" + name for name in names))
+    quiet = dict(check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                    "/CN=origin", "-keyout", key, "-out", csr], **quiet)
+    subprocess.run(["openssl", "x509", "-req", "-in", csr, "-CA", os.path.join(str(ca), "ca.pem"), "-CAkey",
+                    os.path.join(str(ca), "ca.key"), "-set_serial", "4711", "-days", "2", "-extfile", ext,
+                    "-out", cert], **quiet)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context
 
 
 class RawOrigin:

@@ -12,7 +12,6 @@ import re
 import select
 import socket
 import ssl
-import subprocess
 import threading
 import time
 
@@ -191,22 +190,6 @@ def finish(sock):
     time.sleep(0.05)
 
 
-def stub_tls(directory, ca):
-    """A server context for origin.test with a certificate of this CA (a directory of faultd's make-ca)."""
-    key, csr, cert, ext = (os.path.join(directory, "stub." + e) for e in ("key", "csr", "pem", "ext"))
-    with open(ext, "w") as f:
-        f.write("subjectAltName=DNS:%s\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n" % HOST)
-    quiet = dict(check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    subprocess.run(["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-                    "/CN=" + HOST, "-keyout", key, "-out", csr], **quiet)
-    subprocess.run(["openssl", "x509", "-req", "-in", csr, "-CA", os.path.join(ca, "ca.pem"), "-CAkey",
-                    os.path.join(ca, "ca.key"), "-set_serial", "4711", "-days", "2", "-extfile", ext, "-out", cert],
-                   **quiet)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return context
-
-
 # ---- the client
 
 class Plain:
@@ -246,9 +229,9 @@ class Plain:
 class Tunnelled(Plain):
     """The same inside CONNECT and TLS; TLS runs over memory, so that a half-close can be sent and still be read on."""
 
-    def __init__(self, port, context):
+    def __init__(self, port, context, host=HOST, host_port=PORT):
         super().__init__(port)
-        name = b"%s:%d" % (HOST.encode(), PORT)
+        name = b"%s:%d" % (host.encode(), host_port)
         super().put(b"CONNECT " + name + b" HTTP/1.1\r\nHost: " + name + b"\r\n\r\n")
         answer = b""
         while b"\r\n\r\n" not in answer:
@@ -257,7 +240,7 @@ class Tunnelled(Plain):
             answer += more
         assert answer.startswith(b"HTTP/1.1 200"), answer
         self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname=HOST)
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_hostname=host)
         self.writing = threading.Lock()
         while True:
             try:

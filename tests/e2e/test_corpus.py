@@ -8,6 +8,7 @@ import pytest
 
 import http1_runner as runner
 from daemons import Retryd
+from hostile import server_tls
 
 LANES = 8
 CASES = runner.load()
@@ -32,7 +33,7 @@ class Corpus:
         for play in plays:
             self.todo.put(play)
         self.problems = []
-        tls = runner.stub_tls(str(directory), str(ca))
+        tls = server_tls(directory, ca, runner.HOST)
         self.stubs = [runner.Stub(tls) for _ in range(min(LANES, len(plays)))]
         self.daemons = [self.daemon(directory / ("lane%d" % n), ca, stub) for n, stub in enumerate(self.stubs)]
 
@@ -97,7 +98,7 @@ def test_the_corpus_is_whole():
 def test_the_judge_is_not_blind(tmp_path, origin_ca, monkeypatch):
     """Straight at the origin, which takes anything, what has to be refused is not."""
     monkeypatch.setattr(runner, "PATIENCE", 1)
-    stub = runner.Stub(runner.stub_tls(str(tmp_path), str(origin_ca)))
+    stub = runner.Stub(server_tls(tmp_path, origin_ca, runner.HOST))
     lane = runner.Lane(stub.port, stub, None)
     assert not lane.run(BY_ID["SC-046"], "absolute")
     for name in ("SC-001", "SC-049", "SU-244"):

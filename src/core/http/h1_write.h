@@ -16,8 +16,8 @@ struct h1_extra {
  * empty, else as received; added first when the request had none), the end-to-end fields as
  * hopbyhop decides, Content-Length where it stood (with the received spelling of the name and
  * canonical digits), then the extras, then Transfer-Encoding: chunked where that is the framing: it
- * is this hop's own. Writes Connection (and Upgrade) only for a WebSocket handshake, as received:
- * upstream connections are persistent by default. False when out is full. */
+ * is this hop's own. Writes Connection (and Upgrade) only for a WebSocket handshake or when
+ * signed, as received: upstream connections are persistent by default. False when out is full. */
 bool h1_write_request(struct strbuf *out, const struct http_req *req, struct slice path_query,
                       struct slice host, const struct h1_extra *extra, size_t n_extra);
 

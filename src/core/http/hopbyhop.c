@@ -1,24 +1,21 @@
-/* Hop-by-hop fields. A fixed table is never forwarded; what Connection names is not forwarded
- * either, unless a signature covers it: dropping that would break the request, and the signer meant
- * it for the origin. Names that no Connection field may list make the head unacceptable as a whole.
- */
+/* Hop-by-hop fields. A fixed table is never forwarded; others, and what Connection names, are not
+ * either, unless a signature covers them: dropping that would break the request, and the signer
+ * meant it for the origin. Names that no Connection field may list make the head unacceptable as a
+ * whole. */
 #include "core/http/hopbyhop.h"
 #include "core/base/attr.h"
 #include "core/http/uri.h"
 
-static const struct slice connection_name = {"Connection", 10}, upgrade_name = {"Upgrade", 7};
+static const struct slice connection_name = {"Connection", 10}, upgrade_name = {"Upgrade", 7},
+                          http2_settings = {"HTTP2-Settings", 14};
 
+/* Whatever a signature says: credentials for us, this hop's framing, a switch of its protocol. */
 static const struct slice never_forwarded[] = {
-    {"TE", 2},
-    {"Trailer", 7},
-    {"Keep-Alive", 10},
-    {"HTTP2-Settings", 14},
-    {"Proxy-Connection", 16},
-    {"Transfer-Encoding", 17},
-    {"Proxy-Authenticate", 18},
-    {"Proxy-Authorization", 19},
-    {"Proxy-Authentication-Info", 25},
+    {"HTTP2-Settings", 14},     {"Proxy-Connection", 16},    {"Transfer-Encoding", 17},
+    {"Proxy-Authenticate", 18}, {"Proxy-Authorization", 19}, {"Proxy-Authentication-Info", 25},
 };
+
+static const struct slice dropped_unsigned[] = {{"TE", 2}, {"Trailer", 7}, {"Keep-Alive", 10}};
 
 /* C7: a peer that has these stripped changes what the origin or the client understands. */
 static const struct slice essential[] = {
@@ -142,12 +139,25 @@ void hopbyhop_init(struct hopbyhop *h, const struct header_list *fields, struct 
         h->signed_headers = query_param(target_query(path_query), SLICE("X-Amz-SignedHeaders"));
 }
 
+/* A signed Connection field goes on with what it names; one that offers a switch of protocols does
+ * so only with the offer (C12). */
+static bool keeps_connection(const struct hopbyhop *h)
+{
+    return h->keep_upgrade || (is_signed(h->signed_headers, connection_name) &&
+                               !header_list_has_token(h->fields, connection_name, upgrade_name) &&
+                               !header_list_has_token(h->fields, connection_name, http2_settings));
+}
+
 bool hopbyhop_keeps(const struct hopbyhop *h, const struct header_field *f)
 {
-    if (slice_eq_nocase(f->name, connection_name) || slice_eq_nocase(f->name, upgrade_name))
+    if (slice_eq_nocase(f->name, connection_name))
+        return keeps_connection(h);
+    if (slice_eq_nocase(f->name, upgrade_name))
         return h->keep_upgrade;
     if (in_table(never_forwarded, ARRAY_LEN(never_forwarded), f->name))
         return false;
+    if (in_table(dropped_unsigned, ARRAY_LEN(dropped_unsigned), f->name))
+        return is_signed(h->signed_headers, f->name);
     if (!h->lists_names || !header_list_has_token(h->fields, connection_name, f->name))
         return true;
     return is_essential(f->name) || (!slice_starts_nocase(f->name, SLICE("Proxy-")) &&

@@ -20,8 +20,8 @@ void hopbyhop_init(struct hopbyhop *h, const struct header_list *fields, struct 
 
 /* True if the field goes to the next hop. Content-Length, Transfer-Encoding and Host are framing
  * and routing: the serializer writes them itself, this says false for Transfer-Encoding only. A
- * field named in SignedHeaders is kept unless it is Connection, Proxy-*, Transfer-Encoding, TE,
- * Trailer, Keep-Alive or Upgrade itself. */
+ * field named in SignedHeaders is kept, Connection, TE, Trailer and Keep-Alive too; not so Proxy-*,
+ * Transfer-Encoding, HTTP2-Settings, Upgrade, and a Connection that names one of the last two. */
 bool hopbyhop_keeps(const struct hopbyhop *h, const struct header_field *f);
 
 /* True if the Connection fields name a field that must not be stripped (C7) or are malformed, or

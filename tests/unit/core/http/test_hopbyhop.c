@@ -89,8 +89,8 @@ static void check_signed(const struct hopbyhop *h)
 {
     ck_assert(keeps(h, "X-Signed") && keeps(h, "Cache-Control"));
     ck_assert(!keeps(h, "X-Unsigned") && !keeps(h, "X-Sign") && !keeps(h, "signed"));
-    ck_assert(!keeps(h, "TE") && !keeps(h, "Upgrade") && !keeps(h, "Keep-Alive"));
-    ck_assert(!keeps(h, "Proxy-Foo") && !keeps(h, "Connection") && !keeps(h, "Trailer"));
+    ck_assert(keeps(h, "TE") && !keeps(h, "Upgrade") && !keeps(h, "Trailer"));
+    ck_assert(!keeps(h, "Proxy-Foo") && !keeps(h, "Transfer-Encoding"));
 }
 
 static const char named[] = "X-Signed, Cache-Control, X-Unsigned, X-Sign, signed, TE, Proxy-Foo";
@@ -101,10 +101,26 @@ START_TEST(signed_fields_stay)
     add("Connection", named);
     add("Authorization",
         "AWS4-HMAC-SHA256 Credential=AK/20240101/us-east-1/s3/aws4_request, "
-        "SignedHeaders=cache-control;connection;host;keep-alive;proxy-foo;te;upgrade;x-signed, "
-        "Signature=00");
+        "SignedHeaders=cache-control;connection;host;keep-alive;proxy-foo;te;transfer-encoding;"
+        "upgrade;x-signed, Signature=00");
     hopbyhop_init(&h, &list, SLICE("/?X-Amz-SignedHeaders=x-unsigned"));
     check_signed(&h);
+    ck_assert(keeps(&h, "Connection") && keeps(&h, "Keep-Alive"));
+}
+END_TEST
+
+/* A signature is no way to smuggle a switch of protocols past us (C12). */
+START_TEST(signed_offers_to_switch_do_not_stay)
+{
+    static const char *const offers[] = {"Upgrade", "X-Signed, upgrade",
+                                         "keep-alive, HTTP2-Settings"};
+    struct hopbyhop h;
+    add("Connection", offers[_i]);
+    add("Authorization", "AWS4-HMAC-SHA256 Credential=AK/20240101/us-east-1/s3/aws4_request, "
+                         "SignedHeaders=connection;http2-settings;upgrade;x-signed, Signature=00");
+    hopbyhop_init(&h, &list, SLICE("/"));
+    ck_assert(!keeps(&h, "Connection") && !keeps(&h, "Upgrade") && !keeps(&h, "HTTP2-Settings"));
+    ck_assert(keeps(&h, "X-Signed"));
 }
 END_TEST
 
@@ -116,6 +132,7 @@ START_TEST(signed_fields_of_a_presigned_url_stay)
         &h, &list,
         SLICE("/k?X-Amz-SignedHeaders=cache-control%3Bhost%3bx-signed;te&X-Amz-Expires=1"));
     check_signed(&h);
+    ck_assert(!keeps(&h, "Connection") && !keeps(&h, "Keep-Alive"));
     hopbyhop_init(&h, &list, SLICE("/k?X-Amz-SignedHeaders=host%3"));
     ck_assert(!keeps(&h, "X-Signed"));
     hopbyhop_init(&h, &list, SLICE("/k?X-Amz-SignedHeaders="));
@@ -227,6 +244,7 @@ static TCase *hops(void)
     tcase_add_test(tc, fixed_names);
     tcase_add_test(tc, named_fields_go_unless_essential);
     tcase_add_test(tc, signed_fields_stay);
+    tcase_add_loop_test(tc, signed_offers_to_switch_do_not_stay, 0, 3);
     tcase_add_test(tc, signed_fields_of_a_presigned_url_stay);
     tcase_add_test(tc, other_authorization_signs_nothing);
     tcase_add_test(tc, abused_connection_lists);
