@@ -60,7 +60,7 @@ def test_a_brownout(tmp_path):
     assert sum(f.failed) < 0.02 * sum(f.sends), f.answers
 
 
-def test_the_quota_refills(origin, make_retryd):
+def test_pr11_the_quota_refills(origin, make_retryd):
     """Successes pay back in adaptive mode as in the others."""
     retryd = make_retryd(origin, retry={"mode": "adaptive", "max_backoff": "20ms"})
     assert outage(origin, retryd, 64)[0] == ALL
@@ -76,6 +76,20 @@ def test_the_quota_refills(origin, make_retryd):
     origin.answers({"status": 500})
     assert retryd.exchange(sigv4.dynamodb()).status == 200
     assert len(origin.wait_requests(2)) == 2
+
+
+def test_pr11_a_killed_worker_changes_neither_quota_nor_rate(origin, make_retryd):
+    """Both are the daemon's: who comes in its place finds them as they were, and the others see no jump."""
+    retryd = make_retryd(origin, workers=3, retry={"mode": "adaptive", "max_backoff": "20ms"})
+    origin.answers(THROTTLE)
+    assert retryd.exchange(sigv4.dynamodb()).status == 200
+    before = until(lambda: (lambda b: b if b["send"]["limited"] else None)(budget(retryd)), "the rate is limited")
+    os.kill(workers(retryd)[0], signal.SIGKILL)
+    until(lambda: len(retryd.log("worker_started")) == 4, "it is replaced")
+    after = budget(retryd)
+    assert after["quota"] == before["quota"]
+    for part in ("limited", "rate_limit", "rate_measured"):
+        assert after["send"][part] == before["send"][part]
 
 
 async def offer(origin, port, rate, seconds, relieved_at):
@@ -105,7 +119,7 @@ async def offer(origin, port, rate, seconds, relieved_at):
 
 
 @pytest.mark.slow
-def test_without_retries_it_learns_and_recovers(make_retryd):
+def test_pr11_without_retries_it_learns_and_recovers(make_retryd):
     """The limiter goes by every result, and needs no retry for it."""
     origin = brownout.Origin(20)
     retryd = make_retryd(resolve={"*.amazonaws.com": "127.0.0.1:%d" % origin.port}, workers=2,

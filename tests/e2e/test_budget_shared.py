@@ -64,7 +64,7 @@ def test_workers_draw_different_delays(origin, make_retryd):
     assert len(drawn) == ALL and len(set(drawn)) > ALL * 0.9
 
 
-def test_the_quota_outlives_its_workers(origin, make_retryd):
+def test_pr11_the_quota_outlives_its_workers(origin, make_retryd):
     retryd = make_retryd(origin, workers=3, retry={"max_backoff": "20ms"})
     assert outage(origin, retryd, 64)[0] == ALL
     for pid in workers(retryd):

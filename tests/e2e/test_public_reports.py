@@ -7,8 +7,11 @@ and test_budget_shared.py.
 import base64
 import gzip
 import hashlib
+import os
 import random
 import socket
+import ssl
+import subprocess
 import threading
 import time
 import zlib
@@ -757,6 +760,53 @@ def test_pr09_signature_holds_on_every_attempt(way, origin, retryd, method, hop)
     for r in seen:
         for name, value in headers + hop:
             assert [name, value] in r["headers"]
+
+
+# ---- PR-10: certificates that strict clients refuse (names: test_tls.py)
+
+def openssl(*args):
+    done = subprocess.run(["openssl", *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def test_pr10_leaf_for_an_address(make_retryd, origin, tmp_path, origin_ca):
+    address = "192.0.2.7"
+    retryd = make_retryd(origin, intercept={"hosts": [address]},
+                         resolve={address: "127.0.0.1:%d" % origin.https})
+    with retryd.tls_context().wrap_socket(retryd.tunnel(address).sock, server_hostname=address) as tls:
+        leaf = tmp_path / "leaf.pem"
+        leaf.write_text(ssl.DER_cert_to_PEM_cert(tls.getpeercert(True)))
+    status, said = openssl("verify", "-x509_strict", "-purpose", "sslserver", "-verify_ip", address, "-CAfile",
+                           retryd.ca_file, "-untrusted", os.path.join(retryd.state_dir, "chain.pem"), leaf)
+    assert status == 0, said
+    _, text = openssl("x509", "-in", leaf, "-noout", "-text")
+    assert "IP Address:" + address in text and "DNS:" not in text
+
+
+def test_pr10_names_outside_are_neither_minted_nor_accepted(make_retryd, origin, tmp_path):
+    """Not minted: their tunnel is blind, and shows the origin's certificate. Not accepted: even the key that signs
+    leaves makes none that a client takes."""
+    host = "www.example.org"
+    retryd = make_retryd(origin, resolve={host: "127.0.0.1:%d" % origin.https})
+    context = ssl.create_default_context(cafile=origin.ca_file)
+    with context.wrap_socket(retryd.tunnel(host).sock, server_hostname=host) as tls:
+        assert ("commonName", "faultd test CA") in [pair for part in tls.getpeercert()["issuer"] for pair in part]
+    chain = os.path.join(retryd.state_dir, "chain.pem")
+    (key,) = subprocess.run(["grep", "-rl", "PRIVATE KEY", "--exclude=*.sock", "-D", "skip", retryd.state_dir],
+                            stdout=subprocess.PIPE, text=True).stdout.split()
+    for name, status in ((host, 2), ("evil-amazonaws.com", 2), ("sts.amazonaws.com", 0)):
+        ext = tmp_path / "ext"
+        ext.write_text("subjectAltName=DNS:%s\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n"
+                       "keyUsage=critical,digitalSignature\nauthorityKeyIdentifier=keyid\n" % name)
+        csr, leaf = tmp_path / "csr", tmp_path / "leaf"
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/O=x", "-keyout",
+                tmp_path / "leaf.key", "-out", csr)
+        made, said = openssl("x509", "-req", "-in", csr, "-CA", chain, "-CAkey", key, "-set_serial", "99", "-days", "2",
+                             "-extfile", ext, "-out", leaf)
+        assert made == 0, said
+        got, said = openssl("verify", "-x509_strict", "-CAfile", retryd.ca_file, "-untrusted", chain, leaf)
+        assert got == status and (status == 0 or "permitted subtree" in said), said
 
 
 # ---- PR-12: compressed error bodies

@@ -317,46 +317,6 @@ def test_error_then_refusal_is_retryds_own(origin, retryd):
     assert (answer.status, answer.get("X-Retryd-Error")) == (502, "connect_refused")
 
 
-# ---- the code, wherever it stands (PR-02)
-
-
-JSON = {"Content-Type": "application/x-amz-json-1.1"}
-XML = {"Content-Type": "text/xml"}
-ORG = "AWSOrganizationsV20161128.ListAccounts"
-CODES = {
-    "json type": (lambda: sigv4.json_rpc("organizations", ORG), 400, JSON,
-                  '{"__type":"TooManyRequestsException","Message":"already in progress"}', "throttling"),
-    "json namespace": (lambda: sigv4.json_rpc("organizations", ORG), 400, JSON,
-                       '{"__type":"com.amazonaws.organizations#TooManyRequestsException"}', "throttling"),
-    "header": (lambda: sigv4.json_rpc("organizations", ORG), 400,
-               dict(JSON, **{"x-amzn-ErrorType": "TooManyRequestsException:http://internal.example/"}), "{}",
-               "throttling"),
-    "query": (lambda: sigv4.query("cloudformation", "DescribeStacks"), 400, XML,
-              "<ErrorResponse><Error><Type>Sender</Type><Code>Throttling</Code><Message>m</Message></Error>"
-              "</ErrorResponse>", "throttling"),
-    "ec2": (lambda: sigv4.query("ec2", "DescribeInstances"), 503, XML,
-            "<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>m</Message></Error></Errors>"
-            "</Response>", "throttling"),
-    "final": (lambda: sigv4.json_rpc("organizations", ORG), 400, JSON, '{"__type":"ValidationException"}', "none"),
-    "word in message": (lambda: sigv4.json_rpc("organizations", ORG), 400, JSON,
-                        '{"message":"ThrottlingException happened once"}', "none"),
-    "429": (lambda: sigv4.json_rpc("organizations", ORG), 429, JSON, '{"__type":"Unheard"}', "throttling"),
-    "head": (lambda: sigv4.s3("HEAD", "/key"), 503, {}, "", "transient"),
-}
-
-
-@pytest.mark.parametrize("case", CODES)
-def test_code_decides(origin, retryd, case):
-    request, status, headers, body, kind = CODES[case]
-    origin.answers({"status": status, "headers": headers, "body": body})
-    answer = retryd.exchange(request())
-    assert answer.status == (status if kind == "none" else 200)
-    assert len(origin.requests()) == (1 if kind == "none" else 2)
-    first = until(retryd.attempts_logged, "an attempt is logged")[0]
-    assert first["class"] == kind
-    assert first["quota_before"] - first["quota_after"] == {"none": 0, "throttling": 5, "transient": 14}[kind]
-
-
 # ---- when no retry may be
 
 

@@ -31,7 +31,7 @@ def leaf_of(retryd, host, tmp_path):
 
 
 @pytest.mark.parametrize("host", NAMES)
-def test_leaf_passes_strict_verification(origin, retryd, tmp_path, host):
+def test_pr10_leaf_passes_strict_verification(origin, retryd, tmp_path, host):
     """F4, CR17: leaf passes strict verification."""
     leaf = leaf_of(retryd, host, tmp_path)
     chain = os.path.join(retryd.state_dir, "chain.pem")
@@ -52,12 +52,12 @@ def test_leaf_passes_strict_verification(origin, retryd, tmp_path, host):
     assert openssl("x509", "-in", leaf, "-noout", "-checkend", "3600")[0] == 0
 
 
-def test_serials_differ(origin, retryd, tmp_path):
+def test_pr10_serials_differ(origin, retryd, tmp_path):
     serials = {openssl("x509", "-in", leaf_of(retryd, h, tmp_path), "-noout", "-serial")[1] for h in NAMES[:3]}
     assert len(serials) == 3
 
 
-def test_authority_is_constrained_and_unique(origin, make_retryd, tmp_path):
+def test_pr10_authority_is_constrained_and_unique(origin, make_retryd, tmp_path):
     """H1, H2, CR16: authority is constrained and unique."""
     first, second = make_retryd(origin), make_retryd(origin)
     texts = []
