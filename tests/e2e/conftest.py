@@ -60,9 +60,9 @@ def origin(make_origin):
 def make_retryd(tmp_path):
     made = []
 
-    def make(origin=None, **config):
+    def make(origin=None, env=None, **config):
         """config: sections of the file, merged over the defaults of the tests."""
-        made.append(Retryd(tmp_path / ("retryd%d" % len(made)), origin, config))
+        made.append(Retryd(tmp_path / ("retryd%d" % len(made)), origin, config, env))
         return made[-1]
 
     yield make

@@ -89,7 +89,7 @@ def test_case(corpus, play):
 
 
 def test_the_corpus_is_whole():
-    """The file only grows (A3); a case without a mode would be one that nobody runs."""
+    """The file only grows: a case without a mode would be one that nobody runs."""
     assert len(BY_ID) == len(CASES) >= 315
     assert all(case["modes"] for case in CASES)
     assert len(PLAYS) >= 542

@@ -119,7 +119,7 @@ def test_other_interim_answers_are_passed_on_bare_and_once(origin, retryd, clear
 
 
 def test_other_interim_answers_never_reach_a_client_that_waits_for_100(origin, opened):
-    """Clients that read the interim answer by hand take anything else for the final one."""
+    """C11, D6: clients that read the interim answer by hand take anything else for the final one."""
     wire, send_head = opened
     origin.rules({"requests": [{"phase": "head", "steps": [{"interim": [103], "expect": "withhold",
                                                             "proceed": True}]}]})
@@ -131,6 +131,7 @@ def test_other_interim_answers_never_reach_a_client_that_waits_for_100(origin, o
 
 
 def test_no_interim_answer_for_http_1_0(origin, retryd):
+    """C14, D6: and the connection ends behind the answer."""
     origin.answers({"ok": "auto", "interim": [102, 103]})
     request = sigv4.sts()
     wire = retryd.plain()

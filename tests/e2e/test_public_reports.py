@@ -259,6 +259,7 @@ def expect_go_on(way, wire):
 
 @pytest.mark.parametrize("row", INTERIM)
 def test_pr03_interim_answer(way, raw, row):
+    """C11: the same 25 bytes whatever the origin says, or does not say."""
     seen = []
 
     def script(wire, n):
@@ -278,6 +279,7 @@ def test_pr03_interim_answer(way, raw, row):
 
 @pytest.mark.parametrize("status", [403, 307])
 def test_pr03_final_answer_instead(way, raw, status):
+    """C11: it is delivered, and the body not asked for."""
     def script(wire, n):
         read_head(wire)
         wire.send(response(status, b"no", [("Location", "https://elsewhere.example/")]))
@@ -292,6 +294,7 @@ def test_pr03_final_answer_instead(way, raw, status):
 
 
 def test_pr03_replay_says_it_once(way, raw):
+    """C11: never two, whatever the attempts hear."""
     seen = []
 
     def script(wire, n):
@@ -362,9 +365,8 @@ def test_pr04_limit_to_the_byte(way, origin, make_retryd, excess):
     assert attempts(retryd)[0]["why"] == ("unreplayable" if excess else "success") or not excess
 
 
-@pytest.mark.slow
 def test_pr04_two_hundred_at_once(make_retryd):
-    """64 MiB for all of them: every request ends with an answer of the origin, within that and buffers."""
+    """J9: 64 MiB for all of them; every request ends with an answer of the origin, within that and buffers."""
     count, body, bad = 200, noise(MIB), []
     first, seen, lock = {}, [0], threading.Lock()
 
@@ -380,8 +382,9 @@ def test_pr04_two_hundred_at_once(make_retryd):
             wire.send(response(200 if again else 503, b"{}"))
 
     origin = RawOrigin(script)
-    retryd = make_retryd(None, **origin.config(limits=dict(ONE_MIB, replay_memory_total="64MiB"),
-                                               retry={"max_backoff": "100ms"}))
+    config = origin.config(limits=dict(ONE_MIB, replay_memory_total="64MiB"), retry={"max_backoff": "100ms"})
+    # A sanitizer would keep 256 MiB of what was freed.
+    retryd = make_retryd(env={"ASAN_OPTIONS": "quarantine_size_mb=8"}, **config)
     before, most, statuses = rss_bytes(retryd.process), [0], []
 
     def client(n):
@@ -403,8 +406,8 @@ def test_pr04_two_hundred_at_once(make_retryd):
     assert seen[0] == sum(first.values())
     whys = {a["why"] for a in attempts(retryd, count) if a.get("decision") == "deliver" and a["status"] == 503}
     assert whys <= {"unreplayable", "quota"}
-    # Stated overhead: 512 KiB a request for its two connections' buffers; a sanitizer keeps freed memory for a while.
-    assert most[0] - before < (64 << 20) + count * (512 << 10) + (256 << 20)
+    # Stated overhead: 512 KiB a request, for the buffers of its two connections.
+    assert most[0] - before < (64 << 20) + count * (512 << 10)
 
 
 # ---- PR-05: the last error must survive
@@ -479,6 +482,7 @@ def test_pr05_error_then_nobody(way, origin, retryd):
 # ---- PR-06: the client left, the retries did not
 
 def test_pr06_silent_origin(way, origin, make_retryd):
+    """E7: its upstream connection is closed at once, and no other is made."""
     retryd = make_retryd(origin, timeouts={"response": "1500ms"}, retry={"max_backoff": "100ms"})
     origin.answers({"fail": "hang"}, then="last")
     wire = way.open(retryd, sigv4.sts().host)
@@ -492,6 +496,7 @@ def test_pr06_silent_origin(way, origin, make_retryd):
 
 
 def test_pr06_reset_during_the_wait(way, origin, retryd):
+    """E7: the timer goes with the client."""
     origin.answers(dict(DOWN, retry_after_ms=4000), then="last")
     wire = way.open(retryd, sigv4.sts().host)
     wire.send(way.bytes(sigv4.sts()))
@@ -580,7 +585,7 @@ def dying(seen, resets_odd=False):
 
 @pytest.mark.parametrize("kind", ["GET", "POST"])
 def test_pr07_closed_while_idle(way, raw, kind):
-    """No 502, one arrival each, no attempt and no token spent: the redial is free."""
+    """D4, E1: no 502, one arrival each, no attempt and no token spent: the redial is free."""
     seen, dice = [], random.Random(2)
     retryd = raw(dying(seen))
     trials = TRIALS["plain" if way.clear else "intercepted"]
@@ -663,7 +668,7 @@ CUT = {
 
 @pytest.mark.parametrize("row", CUT)
 def test_pr08_cut_is_cut_to_the_client(way, raw, row):
-    """Seen from its head on: no end is invented, and nothing is tried again once bytes went out."""
+    """D5, E3: seen from its head on, no end is invented, and nothing is tried again once bytes went out."""
     data, resets = CUT[row]
     count = []
 
@@ -697,7 +702,7 @@ def test_pr08_small_and_cut_is_retried(way, raw):
 
 
 def test_pr08_always_cut_stays_visibly_cut(way, raw):
-    """The last attempt is held for nothing: its answer streams, as far as it goes."""
+    """D5: the last attempt is held for nothing, its answer streams, as far as it goes."""
     count = []
 
     def script(wire, n):
@@ -748,6 +753,7 @@ HOP = [("TE", "trailers"), ("Keep-Alive", "timeout=5"), ("Connection", "X-Mine")
 @pytest.mark.parametrize("hop", [[], HOP], ids=["as-reported", "and-hop-by-hop"])
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_pr09_signature_holds_on_every_attempt(way, origin, retryd, method, hop):
+    """C2: target and signed fields arrive as they were signed, hop-by-hop ones among them."""
     origin.answers(DOWN)
     target = "/a%2Fb/c%20d+e?x=%7E&y"
     headers = SIGNED if method == "PUT" else [h for h in SIGNED if h[0] != "Expect"]
@@ -850,7 +856,7 @@ def two_gib():
 
 
 def test_pr12_bomb(way, origin, retryd, two_gib):
-    """Two GiB inside two MiB: the bound of what is held ends the reading, and all of it is passed on."""
+    """E10: two GiB inside two MiB; the bound of what is held ends the reading, and all of it is passed on."""
     origin.answers(coded(two_gib))
     before = rss_bytes(retryd.process)
     began = time.monotonic()
@@ -862,7 +868,7 @@ def test_pr12_bomb(way, origin, retryd, two_gib):
 
 
 def test_pr12_small_bomb(way, origin, retryd):
-    """One that is held whole: at most 256 KiB are ever unpacked."""
+    """E10: one that is held whole; at most 256 KiB are ever unpacked."""
     small = bomb(48 * MIB)
     assert len(small) < 64 << 10
     origin.answers(coded(small))

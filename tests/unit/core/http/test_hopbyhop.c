@@ -95,6 +95,7 @@ static void check_signed(const struct hopbyhop *h)
 
 static const char named[] = "X-Signed, Cache-Control, X-Unsigned, X-Sign, signed, TE, Proxy-Foo";
 
+/* C2, C6: whatever hop-by-hop fields a signature covers arrive. */
 START_TEST(signed_fields_stay)
 {
     struct hopbyhop h;
@@ -109,7 +110,7 @@ START_TEST(signed_fields_stay)
 }
 END_TEST
 
-/* A signature is no way to smuggle a switch of protocols past us (C12). */
+/* C12: a signature is no way to smuggle a switch of protocols past us. */
 START_TEST(signed_offers_to_switch_do_not_stay)
 {
     static const char *const offers[] = {"Upgrade", "X-Signed, upgrade",
