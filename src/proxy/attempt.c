@@ -139,6 +139,8 @@ static void connect_up(struct attempt *at)
         connected(at, idle, true);
         return;
     }
+    char via[RELAY_VIA_MAX]; /* 1.1: it is our own CONNECT */
+    relay_via(via, 1, slice_str(px->via));
     struct dial_target t = {.host = r->origin.host,
                             .is_ip = r->origin.kind != AUTHORITY_NAME,
                             .port = r->origin.port,
@@ -148,6 +150,7 @@ static void connect_up(struct attempt *at)
                             .fixed = r->fixed,
                             .source = r->way.source,
                             .parent = r->way.parent,
+                            .via = via,
                             .absolute = r->absolute};
     at->dial = dial_start(&px->dialer, &t, on_dialled, at);
 }

@@ -35,9 +35,14 @@ static void start_tunnel(struct client *c, const struct authority *to)
     struct conn *conn = c->conn;
     struct proxy *px = c->px;
     const struct listener_config *rules = c->listener;
+    char via[PARENT_VIA_MAX];
+    if (!route_via_chain(px, &c->req, via)) {
+        refuse(c, REPLY_LOOP, "the Via field is too long");
+        return;
+    }
     c->conn = NULL;
     client_close(c, false);
-    tunnel_start(px, conn, to, rules);
+    tunnel_start(px, conn, to, rules, via);
 }
 
 void connect_request(struct client *c)
@@ -46,6 +51,10 @@ void connect_request(struct client *c)
     const char *why = "";
     if (target_parse(c->req.target, true, &t, &why) != TARGET_AUTHORITY) {
         refuse(c, REPLY_BAD_REQUEST, why);
+        return;
+    }
+    if (route_came_through_here(c->px, &c->req)) {
+        refuse(c, REPLY_LOOP, "");
         return;
     }
     switch (route_connect(c->px, c->listener, &t.authority)) {

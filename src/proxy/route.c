@@ -3,6 +3,7 @@
 #include "core/aws/resource.h"
 #include "core/base/fixtext.h"
 #include "core/base/num.h"
+#include "proxy/relay.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -188,14 +189,30 @@ static void find_settings(const struct proxy *px, const struct http_req *req, st
     config_effective(c, &facts, &r->effective);
 }
 
-/* Our own pseudonym in a received Via: the request goes in circles (C9). */
-static bool came_through_here(const struct proxy *px, const struct http_req *req)
+bool route_came_through_here(const struct proxy *px, const struct http_req *req)
 {
     for (size_t i = 0; i < req->fields.n; i++)
         if (slice_eq_nocase(req->fields.v[i].name, SLICE("Via")) &&
             slice_has_nocase(req->fields.v[i].value, slice_str(px->via)))
             return true;
     return false;
+}
+
+bool route_via_chain(const struct proxy *px, const struct http_req *req, char out[PARENT_VIA_MAX])
+{
+    char own[RELAY_VIA_MAX];
+    struct slice us = relay_via(own, req->minor, slice_str(px->via));
+    struct fixtext t = fixtext_in(out, PARENT_VIA_MAX);
+    for (size_t i = 0; i < req->fields.n; i++) {
+        if (!slice_eq_nocase(req->fields.v[i].name, SLICE("Via")))
+            continue;
+        if (t.n + req->fields.v[i].value.n + us.n + 4 >= PARENT_VIA_MAX)
+            return false;
+        fixtext_put(&t, req->fields.v[i].value);
+        fixtext_put(&t, SLICE(", "));
+    }
+    fixtext_put(&t, us);
+    return true;
 }
 
 enum route_result route_request(struct proxy *px, struct http_req *req,
@@ -208,7 +225,7 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
         *refusal = REPLY_METHOD;
         return ROUTE_REFUSED;
     }
-    if (came_through_here(px, req)) {
+    if (route_came_through_here(px, req)) {
         *refusal = REPLY_LOOP;
         return ROUTE_REFUSED;
     }

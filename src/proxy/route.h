@@ -56,6 +56,12 @@ void route_budget(struct proxy *px, struct route *r, const struct http_req *req,
                   struct slice body_prefix, struct arena *a);
 void route_release(struct route *r);
 
+/* Our own pseudonym in a received Via: the request goes in circles (security requirement C9). */
+bool route_came_through_here(const struct proxy *px, const struct http_req *req);
+/* What a CONNECT that we pass on says in Via: all that was received, then us. False: that is more
+ * than out takes, which so many proxies in a row are taken for a circle. */
+bool route_via_chain(const struct proxy *px, const struct http_req *req, char out[PARENT_VIA_MAX]);
+
 /* What CONNECT to this authority becomes. */
 enum route_connect { ROUTE_OPEN, ROUTE_TUNNEL, ROUTE_REFUSE_PORT, ROUTE_REFUSE_HOST };
 enum route_connect route_connect(const struct proxy *px, const struct listener_config *rules,

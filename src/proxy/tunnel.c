@@ -208,7 +208,7 @@ void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,
 }
 
 void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to,
-                  const struct listener_config *rules)
+                  const struct listener_config *rules, const char *via)
 {
     struct tunnel *t = make(px, client, to);
     struct dial_target target = {
@@ -218,6 +218,7 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
     ways_find(px->ways, to, &way);
     target.source = way.source;
     target.parent = way.parent;
+    target.via = via;
     target.private_ok = route_private_ok(rules, slice_str(t->to.host));
     t->dial = dial_start(&px->dialer, &target, on_dialled, t);
 }

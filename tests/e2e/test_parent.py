@@ -208,6 +208,51 @@ def test_itself_as_a_parent_is_refused(origin, make_retryd):
     assert answer.status == 403 and b"own listener" in answer.body
 
 
+@pytest.mark.parametrize("kind", ["tunnel", "opened", "clear"])
+def test_two_that_are_each_others_parent(make_retryd, kind):
+    """C9: one 508, and no growth: the request goes round once."""
+    ports = [free_port(), free_port()]
+    both = []
+    for own, other in (ports, ports[::-1]):
+        both.append(make_retryd(None, listen=["127.0.0.1:%d" % own], parent={"url": "http://127.0.0.1:%d" % other},
+                                retry={"mode": "off"}))
+    wire = both[1].plain()
+    request = sigv4.sts()
+    if kind == "clear":
+        wire.send(request.bytes(request.absolute()))
+        answer = wire.response()
+        assert (answer.status, answer.get("X-Retryd-Error")) == (508, "loop_detected")
+    elif kind == "tunnel":
+        wire.send(b"CONNECT elsewhere.test:443 HTTP/1.1\r\nHost: elsewhere.test:443\r\n\r\n")
+        answer = wire.response()
+        assert (answer.status, answer.get("X-Retryd-Error")) == (502, "parent_failure")
+    else:
+        wire = both[1].open(request.host)
+        wire.send(request.bytes())
+        answer = wire.response()
+        assert (answer.status, answer.get("X-Retryd-Error")) == (502, "upstream_certificate")  # G4: no retryd trusts another
+    wire.close()
+    loops = sum(len([l for l in one.log() if "loop_detected" in str(l)]) for one in both)
+    assert loops >= (0 if kind == "opened" else 1)
+    assert sum(len(one.log()) for one in both) < 12
+
+
+def test_via_of_connect(origin, make_parent, make_retryd):
+    """C9: what was received, then the pseudonym; a chain too long to be true is refused."""
+    parent = make_parent()
+    retryd = behind(make_retryd, origin, parent)
+    wire = retryd.plain()
+    wire.send(b"CONNECT elsewhere.test:443 HTTP/1.1\r\nHost: elsewhere.test:443\r\nVia: 1.0 fred\r\nVia: 1.1 joe\r\n\r\n")
+    assert wire.response("CONNECT", body=False).status == 200
+    (via,) = parent.values("Via")
+    assert via.startswith("1.0 fred, 1.1 joe, 1.1 ") and via.endswith(".retryd")
+    wire.close()
+    wire = retryd.plain()
+    wire.send(b"CONNECT elsewhere.test:443 HTTP/1.1\r\nHost: elsewhere.test:443\r\nVia: %s\r\n\r\n" % (b"1.1 x, " * 80 + b"1.1 y"))
+    assert wire.response().status == 508
+    wire.close()
+
+
 # ---- a parent that speaks TLS
 
 

@@ -21,7 +21,7 @@ enum stage { ADDRESSES, TCP, PARENT_TLS, PARENT_ASKED, TLS };
 struct dial {
     const struct dialer *dialer;
     enum stage stage;
-    char *host;
+    char *host, *via;
     uint16_t port;
     bool is_ip, absolute;
     bool resolved; /* the addresses came from a lookup */
@@ -48,6 +48,7 @@ static void on_free(void *arg)
 {
     struct dial *d = arg;
     free(d->host);
+    free(d->via);
     free(d);
 }
 
@@ -134,7 +135,7 @@ static void reached_parent(struct dial *d)
         return;
     }
     d->stage = PARENT_ASKED;
-    parent_connect(d->parent, d->conn, d->host, d->port);
+    parent_connect(d->parent, d->conn, d->host, d->port, d->via);
     loop_timer_arm(&d->timer, d->dialer->connect_timeout_ns);
 }
 
@@ -301,9 +302,9 @@ static void go_to_parent(struct dial *d, const struct dial_target *t)
 {
     struct sockaddr_storage sa;
     const char *why = "not an address";
-    if (t->is_ip &&
-        (!literal(t->host, t->port, &sa) ||
-         !addr_policy_allows(&d->dialer->policy, (const struct sockaddr *)&sa, false, &why)))
+    if (t->is_ip && (!literal(t->host, t->port, &sa) ||
+                     !addr_policy_allows(&d->dialer->policy, (const struct sockaddr *)&sa,
+                                         t->private_ok, &why)))
         fail_later(d, NET_DENIED, why);
     else
         go_to(d, t->parent->host, t->parent->is_ip, t->parent->port);
@@ -321,6 +322,7 @@ struct dial *dial_start(const struct dialer *dialer, const struct dial_target *t
     d->port = t->port;
     d->parent = t->parent;
     d->absolute = t->absolute;
+    d->via = t->parent && t->via ? xstrdup(t->via) : NULL;
     d->fn = fn;
     d->arg = arg;
     loop_timer_init(&d->timer, dialer->loop, on_timer, d);

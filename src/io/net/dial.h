@@ -35,7 +35,8 @@ struct dial_target {
     struct sockaddr_storage fixed;
     const struct race_source *source; /* NULL: the kernel chooses */
     const struct parent *parent;      /* NULL: directly */
-    bool absolute; /* with a parent: no CONNECT, the connection takes requests in absolute-form */
+    const char *via; /* with a parent: Via of the CONNECT (PARENT_VIA_MAX); NULL: none */
+    bool absolute;   /* with a parent: no CONNECT, the connection takes requests in absolute-form */
 };
 
 /* conn is the callee's (its owner is to be set at once) or NULL with the failure and a line about

@@ -6,10 +6,7 @@
 
 enum {
     INTERIM_MAX = 8,          /* heads 1xx before the answer */
-    REQUEST_MAX_BYTES = 4096, /* two authorities and the credentials, which config bounds */
-    STATUS_TIMEOUT = 408,     /* the statuses below 500 ... */
-    STATUS_TOO_EARLY = 425,   /* ... that do not say */
-    STATUS_TOO_MANY = 429,    /* ... "never" */
+    REQUEST_MAX_BYTES = 4096, /* two authorities, Via, the credentials: each is bounded */
 };
 
 void parent_hop_init(struct parent_hop *hop)
@@ -23,7 +20,8 @@ void parent_hop_fini(struct parent_hop *hop)
     arena_fini(&hop->arena);
 }
 
-void parent_connect(const struct parent *p, struct conn *c, const char *host, uint16_t port)
+void parent_connect(const struct parent *p, struct conn *c, const char *host, uint16_t port,
+                    const char *via)
 {
     struct strbuf head;
     bool v6 = strchr(host, ':') != NULL;
@@ -31,6 +29,11 @@ void parent_connect(const struct parent *p, struct conn *c, const char *host, ui
     strbuf_init(&head, REQUEST_MAX_BYTES);
     strbuf_printf(&head, "CONNECT %s%s%s:%u HTTP/1.1\r\nHost: %s%s%s:%u\r\n", open, host, close,
                   port, open, host, close, port);
+    if (via) {
+        strbuf_put(&head, SLICE("Via: "));
+        strbuf_put(&head, slice_str(via));
+        strbuf_put(&head, SLICE("\r\n"));
+    }
     if (p->authorization) {
         strbuf_put(&head, SLICE("Proxy-Authorization: "));
         strbuf_put(&head, slice_str(p->authorization));
@@ -45,8 +48,11 @@ void parent_connect(const struct parent *p, struct conn *c, const char *host, ui
 
 bool parent_status_is_final(unsigned status)
 {
-    return status < 500 && status != STATUS_TIMEOUT && status != STATUS_TOO_EARLY &&
-           status != STATUS_TOO_MANY;
+    static const unsigned later[] = {408, 425, 429, 500, 502, 503, 504};
+    for (size_t i = 0; i < ARRAY_LEN(later); i++)
+        if (status == later[i])
+            return false;
+    return true;
 }
 
 enum parent_answer parent_read(struct parent_hop *hop, struct conn *c, struct err *why)

@@ -34,8 +34,12 @@ enum parent_answer {
 void parent_hop_init(struct parent_hop *hop);
 void parent_hop_fini(struct parent_hop *hop);
 
-/* Asks for a tunnel to host:port. */
-void parent_connect(const struct parent *p, struct conn *c, const char *host, uint16_t port);
+enum { PARENT_VIA_MAX = 512 };
+
+/* Asks for a tunnel to host:port. via: value of the Via field, shorter than PARENT_VIA_MAX; NULL:
+ * none. */
+void parent_connect(const struct parent *p, struct conn *c, const char *host, uint16_t port,
+                    const char *via);
 /* What has come so far. A line about it in *why when it is REFUSED or FAILED: the status, never the
  * credentials. */
 enum parent_answer parent_read(struct parent_hop *hop, struct conn *c, struct err *why);

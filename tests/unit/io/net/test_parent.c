@@ -167,6 +167,10 @@ START_TEST(connect_request_as_sent)
     ck_assert_str_eq(f.got, "from the origin"); /* what followed the answer belongs to the origin */
     hang_up(&f);
     f.parent.authorization = "Basic dTpw";
+    struct dial_target via = {.host = "origin.test", .port = 443, .via = "1.1 a, 1.1 b"};
+    dial(&f, via);
+    ck_assert_msg(strstr(f.side.got, "\r\nVia: 1.1 a, 1.1 b\r\n") != NULL, "%s", f.side.got);
+    hang_up(&f);
     struct dial_target six = {.host = "2001:db8::1", .is_ip = true, .port = 8443};
     dial(&f, six);
     ck_assert_msg(f.failure == NET_OK, "%s", f.detail);
@@ -189,6 +193,7 @@ START_TEST(answers_that_are_no)
         {"HTTP/1.1 403 no\r\n\r\n", NET_PARENT_REFUSED, "answered 403"},
         {"HTTP/1.1 302 no\r\nLocation: x\r\n\r\n", NET_PARENT_REFUSED, "answered 302"},
         {"HTTP/1.1 101 no\r\n\r\n", NET_PARENT_REFUSED, "answered 101"},
+        {"HTTP/1.1 508 no\r\n\r\n", NET_PARENT_REFUSED, "answered 508"},
         {"HTTP/1.1 502 no\r\n\r\n", NET_PARENT, "answered 502"},
         {"HTTP/1.1 503 no\r\n\r\n", NET_PARENT, "answered 503"},
         {"HTTP/1.1 429 no\r\n\r\n", NET_PARENT, "answered 429"},
@@ -256,6 +261,15 @@ START_TEST(address_rules)
         ck_assert_int_eq(f.failure, NET_DENIED);
     }
     ck_assert_int_eq(f.accepted, 0);
+    struct dial_target near = {.host = "10.0.0.1", .is_ip = true, .port = 443};
+    dial(&f, near);
+    ck_assert_int_eq(f.failure, NET_DENIED);
+    ck_assert_int_eq(f.accepted, 0);
+    near.private_ok = true; /* as the listener allows */
+    dial(&f, near);
+    ck_assert_int_eq(f.failure, NET_OK);
+    hang_up(&f);
+    f.accepted = 0;
     struct sockaddr_storage own = {0};
     *(struct sockaddr_in *)&own = loopback(f.parent.port);
     f.dialer.policy.listeners = &own;
