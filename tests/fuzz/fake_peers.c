@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FIRST_LETTER = 0x80, GOT_MAX = 4 << 20, BIG = 90 * 1000 };
+enum { FIRST_LETTER = 0x80, GOT_MAX = 4 << 20, BULK = 300 * 1000, WINDOW = 8192 };
 
 /* --- sockets --- */
 
@@ -22,7 +22,8 @@ static int door(uint16_t *port)
 {
     struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t n = sizeof sa;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), window = WINDOW;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
     if (fd < 0 || bind(fd, (struct sockaddr *)&sa, n) != 0 || listen(fd, 64) != 0 ||
         getsockname(fd, (struct sockaddr *)&sa, &n) != 0)
         return -1;
@@ -77,7 +78,8 @@ int fakes_connect(struct fakes *p)
     struct sockaddr_in sa = {.sin_family = AF_INET,
                              .sin_addr = {htonl(INADDR_LOOPBACK)},
                              .sin_port = htons(p->doors->client_port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, window = WINDOW;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
     ASSERT(fd >= 0 && connect(fd, (struct sockaddr *)&sa, sizeof sa) == 0);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     p->client = p->n_clients++;
@@ -91,6 +93,7 @@ int fakes_connect(struct fakes *p)
 
 #define AWS "s3.us-east-1.amazonaws.com"
 #define DDB "dynamodb.us-east-1.amazonaws.com"
+#define SQS "sqs.us-east-1.amazonaws.com"
 #define HOST(name) "Host: " name "\r\n"
 
 /* "#" stands for the number of the request; what follows "|" is sent later. */
@@ -128,7 +131,7 @@ static const struct {
     {HTTP_POST,
      "POST http://plain.test/q# HTTP/1.1\r\n" HOST("plain.test") "Content-Length: 1\r\n\r\n|x", 1,
      false},
-    {HTTP_PUT, "PUT http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "Content-Length: 90000\r\n\r\n", 3,
+    {HTTP_PUT, "PUT http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "Content-Length: 300000\r\n\r\n", 3,
      false},
     {HTTP_POST,
      "POST http://" AWS "/b/q#?uploads HTTP/1.1\r\n" HOST(AWS) "Content-Length: 0\r\n\r\n", 3,
@@ -140,13 +143,25 @@ static const struct {
      "GET http://plain.test/q# HTTP/1.1\r\n" HOST(
          "plain.test") "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
      1, false},
+    {HTTP_POST,
+     "POST http://" SQS "/q# HTTP/1.1\r\n" HOST(
+         SQS) "X-Amz-Target: AmazonSQS.ReceiveMessage\r\n"
+              "Content-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}",
+     3, false},
 };
 
-static void say_big(int fd)
+/* As many of these bytes as the socket takes. */
+static void pour(int fd, char byte, size_t *left)
 {
-    static char big[BIG];
-    memset(big, 'B', sizeof big);
-    say(fd, slice_of(big, sizeof big));
+    char text[16384];
+    memset(text, byte, sizeof text);
+    while (*left > 0) {
+        size_t n = *left < sizeof text ? *left : sizeof text;
+        ssize_t sent = send(fd, text, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent <= 0)
+            return;
+        *left -= (size_t)sent;
+    }
 }
 
 static void begin_request(struct fakes *p, struct fake_client *c, unsigned kind)
@@ -161,8 +176,7 @@ static void begin_request(struct fakes *p, struct fake_client *c, unsigned kind)
     snprintf(text, sizeof text, "%.*s%u%.*s", (int)(hash - from), from, number,
              (int)(n - (size_t)(hash + 1 - from)), hash + 1);
     say(c->fd, slice_str(text));
-    if (strstr(text, "90000") != NULL)
-        say_big(c->fd);
+    c->bulk = strstr(text, "300000") != NULL ? BULK : 0;
     p->allowed[number] = requests[kind].attempts;
     c->methods[c->n_requests++] = requests[kind].method;
     c->refusing = requests[kind].last;
@@ -172,7 +186,7 @@ static void begin_request(struct fakes *p, struct fake_client *c, unsigned kind)
 void fakes_request(struct fakes *p, unsigned kind)
 {
     struct fake_client *c = &p->clients[p->client];
-    if (c->fd < 0)
+    if (c->fd < 0 || c->bulk > 0)
         return;
     if (c->rest.n > 0) {
         say(c->fd, c->rest);
@@ -181,7 +195,7 @@ void fakes_request(struct fakes *p, unsigned kind)
     }
     kind %= 2 * ARRAY_LEN(requests);
     begin_request(p, c, kind % ARRAY_LEN(requests));
-    if (kind >= ARRAY_LEN(requests) && c->rest.n == 0) /* pipelined */
+    if (kind >= ARRAY_LEN(requests) && c->rest.n == 0 && c->bulk == 0) /* pipelined */
         begin_request(p, c, kind % 2);
 }
 
@@ -191,6 +205,7 @@ void fakes_client_ends(struct fakes *p, unsigned how)
     if (c->fd < 0)
         return;
     c->refusing = true;
+    c->bulk = 0;
     if (how & 1) {
         reset(c->fd);
         c->fd = -1;
@@ -221,7 +236,7 @@ static bool answer_bytes(struct fakes *p, struct fake_origin *o, struct slice s)
 /* n letters of answer a, as one chunk or bare. */
 static bool letters(struct fakes *p, struct fake_origin *o, unsigned a, size_t n, bool chunk)
 {
-    static char text[BIG + 64];
+    char text[256];
     size_t head = chunk && n > 0 ? (size_t)snprintf(text, 32, "%zx\r\n", n) : 0;
     memset(text + head, (int)(FIRST_LETTER + a), n);
     if (head > 0) {
@@ -254,9 +269,9 @@ static const struct {
     {"HTTP/1.1 304 Not\r\nContent-Length: 7\r\n", NOTHING, 0, 0, false},
     {"HTTP/1.1 503 Slow\r\nx-amz-retry-after: 100\r\n", LENGTH, 8, 8, true},
     {"HTTP/1.1 200 OK\r\nConnection: close\r\n", LENGTH, 11, 0, false},
-    {"HTTP/1.1 200 OK\r\n", LENGTH, BIG, 0, false},
-    {"HTTP/1.1 200 OK\r\n", LENGTH, BIG, 1, true},
-    {"HTTP/1.1 200 OK\r\n", CHUNKED, BIG, 1, true},
+    {"HTTP/1.1 200 OK\r\n", LENGTH, BULK, 0, false},
+    {"HTTP/1.1 200 OK\r\n", LENGTH, BULK, 0, true},
+    {"HTTP/1.1 200 OK\r\n", CHUNKED, 100, 1, true},
     {"HTTP/1.1 503 Slow Down\r\n", CHUNKED, 6, 0, true},
     {"HTTP/1.1 503 Slow Down\r\n", UNTIL_END, 6, 0, true},
     {"HTTP/1.1 103 Early\r\n", NOTHING, 0, 0, false},
@@ -300,6 +315,9 @@ static void begin_answer(struct fakes *p, struct fake_origin *o, unsigned kind)
     o->open = (int)a;
     o->chunked = shape == CHUNKED;
     o->until_end = shape == UNTIL_END;
+    o->bulk = n == BULK;
+    if (o->bulk)
+        return;
     letters(p, o, a, n - answers[kind].hold, o->chunked);
     if (!answers[kind].end)
         finish_answer(p, o);
@@ -310,9 +328,9 @@ void fakes_answer(struct fakes *p, unsigned kind)
     struct fake_origin *o = present(p);
     if (o == NULL || o->fd < 0 || o->ended)
         return;
-    if (o->open >= 0)
+    if (o->open >= 0 && !o->bulk)
         finish_answer(p, o);
-    else
+    else if (o->open < 0)
         begin_answer(p, o, kind % ARRAY_LEN(answers));
 }
 
@@ -365,6 +383,19 @@ static void count_requests(struct fakes *p, struct fake_origin *o)
     o->scanned = i;
 }
 
+static void pour_answer(struct fakes *p, struct fake_origin *o)
+{
+    if (o->open < 0 || !o->bulk || o->ended)
+        return;
+    struct fake_answer *a = &p->answers[o->open];
+    pour(o->fd, (char)(FIRST_LETTER + o->open), &a->left);
+    if (a->left > 0)
+        return;
+    a->whole = true;
+    o->bulk = false;
+    o->open = -1;
+}
+
 static void accept_origins(struct fakes *p)
 {
     int fd;
@@ -387,15 +418,18 @@ void fakes_read(struct fakes *p)
     accept_origins(p);
     for (unsigned i = 0; i < p->n_origins; i++) {
         struct fake_origin *o = &p->origins[i];
-        if (o->fd >= 0 && hear(o->fd, &o->got) < 0)
+        if (o->fd >= 0 && !p->origin_stalls && hear(o->fd, &o->got) < 0)
             o->ended = true;
         count_requests(p, o);
+        pour_answer(p, o);
         if (p->origin_gone)
             origin_reset(o);
     }
-    for (unsigned i = 0; i < p->n_clients && !p->clients_stall; i++) {
+    for (unsigned i = 0; i < p->n_clients; i++) {
         struct fake_client *c = &p->clients[i];
-        if (c->fd < 0 || c->eof || c->cut)
+        if (c->bulk > 0)
+            pour(c->fd, 'B', &c->bulk);
+        if (p->clients_stall || c->fd < 0 || c->eof || c->cut)
             continue;
         int rc = hear(c->fd, &c->got);
         c->eof = rc == 0;

@@ -32,6 +32,7 @@ struct fake_client {
     bool unchecked;    /* it said what we cannot follow */
     bool refusing;     /* it said something that ends the connection, or may */
     struct slice rest; /* of a canned request that was begun */
+    size_t bulk;       /* bytes of the body still to say */
     enum http_method methods[FAKES_QUEUE];
     unsigned n_requests;
 };
@@ -42,6 +43,7 @@ struct fake_origin {
     size_t scanned;
     int open;     /* the answer that was begun, or -1 */
     bool chunked; /* the open one; else it is of a length, or until the end */
+    bool bulk;    /* it goes on whenever there is room */
     bool until_end;
     bool ended; /* nothing can be said any more */
     unsigned n_requests;
@@ -65,7 +67,7 @@ struct fakes {
     struct fake_answer answers[FAKES_ANSWERS];
     unsigned n_answers, n_sent; /* n_sent: requests numbered so far */
     unsigned attempts[FAKES_REQUESTS], allowed[FAKES_REQUESTS];
-    bool clients_stall;
+    bool clients_stall, origin_stalls;
     bool origin_gone; /* resets whatever comes */
     bool origin_raw;  /* it said what we cannot follow: contents are not judged */
 };

@@ -17,6 +17,7 @@
 #include "proxy/client.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <openssl/pem.h>
@@ -96,7 +97,7 @@ void __wrap_tlsclient_free(struct tlsclient *t)
 /* --- the same for all inputs --- */
 
 static struct {
-    struct config *config;
+    struct config *config[2]; /* as it comes; with every bound tight, adaptive */
     struct ca *ca;
     struct entrance entrance;
     struct fakes_doors doors;
@@ -104,12 +105,17 @@ static struct {
 
 static char state_dir[] = "/tmp/fuzz_proxy.XXXXXX";
 
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
 static void remove_state(void)
 {
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", state_dir);
-    if (system(command) != 0)
-        fprintf(stderr, "%s is left behind\n", state_dir);
+    nftw(state_dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static void must(bool ok, const char *what, const char *why)
@@ -155,6 +161,28 @@ static void make_authority(void)
     must(fixed.ca != NULL, "ca_open", err.text);
 }
 
+static const char tight[] = "retry.mode=adaptive\nretry.max_admission_wait=2s\n"
+                            "limits.upstream_per_origin=1\nlimits.upstream_waiters=1\n"
+                            "limits.pool_per_origin=1\nlimits.max_parked=1\n"
+                            "limits.replay_disk=16KiB\nlimits.hold_error=1KiB\n"
+                            "limits.hold_small=1KiB\nlimits.request_body=100KiB\n"
+                            "rules[0].quota.capacity=20\n";
+
+static struct config *make_config(const char *trust, const char *more)
+{
+    char lines[1024];
+    struct problems problems = {0};
+    snprintf(lines, sizeof lines,
+             "upstream.system_trust=false\nupstream.ca_file=%s\n"
+             "resolve.*.amazonaws.com=127.0.0.1:%u\nresolve.plain.test=127.0.0.1:%u\n"
+             "limits.replay_memory=4KiB\nlimits.replay_dir=%s\nlog.level=debug\n%s",
+             trust, fixed.doors.origin_port, fixed.doors.origin_port, state_dir, more);
+    struct config *c = lines_build(lines, &problems);
+    must(c != NULL, "config", problems.n > 0 ? problems.v[0].text : "");
+    problems_fini(&problems);
+    return c;
+}
+
 static void say_totals(void)
 {
     const struct fakes_totals *t = &fakes_totals;
@@ -168,24 +196,18 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    char trust[64], lines[512];
+    char trust[64];
     struct err err = {.text = ""};
-    struct problems problems = {0};
     signal(SIGPIPE, SIG_IGN);
     must(atexit(say_totals) == 0, "atexit", "");
     make_authority();
     snprintf(trust, sizeof trust, "%s/root.pem", state_dir);
     write_root(trust);
     must(fakes_open_doors(&fixed.doors), "listen", "loopback");
-    snprintf(lines, sizeof lines,
-             "upstream.system_trust=false\nupstream.ca_file=%s\n"
-             "resolve.*.amazonaws.com=127.0.0.1:%u\nresolve.plain.test=127.0.0.1:%u\n"
-             "limits.replay_memory=4KiB\nlimits.replay_dir=%s\nlog.level=debug\n",
-             trust, fixed.doors.origin_port, fixed.doors.origin_port, state_dir);
-    fixed.config = lines_build(lines, &problems);
-    must(fixed.config != NULL, "config", problems.n > 0 ? problems.v[0].text : "");
+    fixed.config[0] = make_config(trust, "");
+    fixed.config[1] = make_config(trust, tight);
     must(log_open("/dev/null", false, LOG_LEVEL_DEBUG, &err), "log_open", err.text);
-    entrance_init(&fixed.entrance, -1, &fixed.config->listeners[0]);
+    entrance_init(&fixed.entrance, -1, &fixed.config[0]->listeners[0]);
     return 0;
 }
 
@@ -287,6 +309,7 @@ static void step(struct world *w, const uint8_t **in, const uint8_t *end)
         break;
     case 14:
         w->fakes.clients_stall = how & 1;
+        w->fakes.origin_stalls = how & 2;
         break;
     default:
         if (how == 15)
@@ -299,7 +322,7 @@ static void step(struct world *w, const uint8_t **in, const uint8_t *end)
 /* The origin goes away for good, clients read on: all must end within the timeouts. */
 static void let_end(struct world *w)
 {
-    w->fakes.clients_stall = false;
+    w->fakes.clients_stall = w->fakes.origin_stalls = false;
     w->fakes.origin_gone = true;
     begin_drain(w);
     for (unsigned i = 0; i < 200 && !w->drained; i++)
@@ -329,7 +352,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     ASSERT(region != NULL);
     w = (struct world){.loop = loop_new(&err)};
     struct proxy_parts parts = {.loop = w.loop,
-                                .config = fixed.config,
+                                .config = fixed.config[input[0] >> 1 & 1],
                                 .ca = fixed.ca,
                                 .region = region,
                                 .seat = region_seat_claim(region)};
