@@ -16,9 +16,12 @@ static bool in_ranges(const struct cidr *v, size_t n, const struct peer *p)
     return false;
 }
 
-bool access_may_introduce(const struct entrance *e, const struct peer *p)
+bool access_may_introduce(struct proxy *px, const struct entrance *e, const struct peer *p)
 {
-    return !p->has_address || in_ranges(e->rules.proxy_protocol, e->rules.n_proxy_protocol, p);
+    if (!p->has_address || in_ranges(e->rules.proxy_protocol, e->rules.n_proxy_protocol, p))
+        return true;
+    access_tell_refused(px, e, p, "its address is not among proxy_protocol");
+    return false;
 }
 
 static bool is_listed_user(const struct entrance *e, uid_t user)

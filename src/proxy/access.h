@@ -8,9 +8,9 @@
 
 struct proxy;
 
-/* May this peer say who others are (proxy_protocol)? Anybody on a unix socket: its permissions and
- * its users say who that is. */
-bool access_may_introduce(const struct entrance *e, const struct peer *p);
+/* May this peer say who others are (proxy_protocol)? Anybody on a unix socket: its permissions say
+ * who that is. False: it was told, and is to be closed. */
+bool access_may_introduce(struct proxy *px, const struct entrance *e, const struct peer *p);
 /* The rules clients and users. fd: to ask the kernel whose it is, where that is not known yet.
  * Returns NULL, or what is in the way as static text. */
 const char *access_refusal(const struct entrance *e, int fd, struct peer *p);

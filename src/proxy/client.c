@@ -10,6 +10,7 @@
 #include "proxy/access.h"
 #include "proxy/connect.h"
 #include "proxy/drive.h"
+#include "proxy/greeting.h"
 #include "proxy/linger.h"
 
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static void note_output(struct client *c)
     c->out_waits = c->out_waits && conn_out_pending(c->conn) > 0;
 }
 
-static void await_head(struct client *c)
+void client_await_head(struct client *c)
 {
     const struct config *cfg = c->px->config;
     c->state = CLIENT_HEAD;
@@ -53,25 +54,14 @@ static void await_head(struct client *c)
                                                              : cfg->client_idle_timeout_ns));
 }
 
-static void on_conn_closed(void *arg)
-{
-    peers_leave(arg);
-}
-
-/* It is let in: counted for as long as the connection lives, whatever becomes of it. */
-static void come_in(struct client *c, struct peer_count *count)
-{
-    conn_set_guest(c->conn, c->peer.text, on_conn_closed, count);
-    await_head(c);
-}
-
 void client_new(struct proxy *px, const struct entrance *entrance, int fd,
                 const struct sockaddr *sa)
 {
     struct peer peer;
     peer_of(&peer, fd, sa);
-    struct peer_count *count = access_enter(px, entrance, fd, &peer);
-    if (count == NULL) {
+    struct peer_count *count = NULL;
+    if (entrance->rules.n_proxy_protocol > 0 ? !access_may_introduce(px, entrance, &peer)
+                                             : !(count = access_enter(px, entrance, fd, &peer))) {
         close(fd);
         return;
     }
@@ -86,7 +76,7 @@ void client_new(struct proxy *px, const struct entrance *entrance, int fd,
     c->conn = conn_new(px->loop, fd, &limits, on_conn, c);
     list_push_back(&px->clients, &c->link);
     proxy_count(px, 1);
-    come_in(c, count);
+    greeting_start(c, count);
 }
 
 static void free_client(void *obj)
@@ -355,7 +345,7 @@ void client_exchange_done(struct client *c, bool ok)
     }
     bodylog_fini(&c->log);
     arena_reset(&c->arena);
-    await_head(c);
+    client_await_head(c);
     if (conn_in(c->conn).n > 0 || conn_at_eof(c->conn))
         conn_poke(c->conn);
 }
@@ -443,7 +433,7 @@ static void waited_for_head(struct client *c)
     else if (is_slow(c))
         client_close(c, true);
     else
-        await_head(c);
+        client_await_head(c);
 }
 
 /* The look once a second during an exchange. */
@@ -479,6 +469,11 @@ static void look(struct client *c)
 static void on_timeout(struct client *c)
 {
     switch (c->state) {
+    case CLIENT_INTRODUCTION:
+    case CLIENT_GREETING:
+        greeting_timeout(c);
+        client_close(c, true);
+        break;
     case CLIENT_HEAD:
         waited_for_head(c);
         break;
@@ -499,6 +494,11 @@ static void on_timeout(struct client *c)
 static void on_readable(struct client *c)
 {
     switch (c->state) {
+    case CLIENT_INTRODUCTION:
+        greeting_readable(c);
+        break;
+    case CLIENT_GREETING:
+        break;
     case CLIENT_HEAD:
         read_head(c);
         break;
@@ -516,6 +516,7 @@ static void on_readable(struct client *c)
 
 static void on_broken(struct client *c)
 {
+    greeting_broken(c);
     if (c->state == CLIENT_HANDSHAKE)
         log_msg(LOG_LEVEL_WARN, "client_tls_failed", "host=%s detail=\"%s\"", c->scope.host,
                 conn_detail(c->conn));
@@ -528,7 +529,7 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
     (void)conn;
     switch (ev) {
     case CONN_UP:
-        await_head(c);
+        client_await_head(c);
         break;
     case CONN_READABLE:
         on_readable(c);

@@ -1,6 +1,8 @@
 /* A downstream connection: reads heads and bodies, owns one exchange at a time, writes answers.
  *
  * state     | true in it                                           | waits for
+ * INTRODUCTION | a load balancer is to say who connects            | PROXY protocol header
+ * GREETING  | TLS with the proxy itself runs                       | CONN_UP
  * HEAD      | between requests, or a head is incomplete            | bytes, idle or head timeout
  * HELLO     | CONNECT was answered; the client shall speak TLS     | first byte
  * HANDSHAKE | TLS with the client runs                             | CONN_UP
@@ -17,6 +19,8 @@
 #include "proxy/reply.h"
 
 enum client_state {
+    CLIENT_INTRODUCTION,
+    CLIENT_GREETING,
     CLIENT_HEAD,
     CLIENT_HELLO,
     CLIENT_HANDSHAKE,
@@ -66,6 +70,8 @@ struct client {
 /* Takes the accepted descriptor; closes it at once if the peer may not come in. */
 void client_new(struct proxy *px, const struct entrance *entrance, int fd,
                 const struct sockaddr *peer);
+/* Between requests: the next head is waited for. */
+void client_await_head(struct client *c);
 /* Ends the connection now. abort: the client must notice that something is missing (RST). Tells a
  * running drive nothing: it is the drive's or the client's own last act. */
 void client_close(struct client *c, bool abort);

@@ -4,6 +4,7 @@
 #include "core/base/num.h"
 #include "core/base/xalloc.h"
 #include "io/net/addrtext.h"
+#include "io/tls/tlsserver.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -78,6 +79,16 @@ static bool find_user(const struct entrance *e, struct slice text, uid_t *uid, s
     return complain(e, LISTENER_ROW_users, "users", what.text, err);
 }
 
+static bool read_certificate(struct entrance *e, struct err *err)
+{
+    struct err what = {""};
+    if (e->rules.tls_certificate == NULL)
+        return true;
+    e->tls = tlsserver_listener_ctx(e->rules.tls_certificate, e->rules.tls_key, &what);
+    return e->tls != NULL ||
+           complain(e, LISTENER_ROW_tls_certificate, "tls_certificate", what.text, err);
+}
+
 bool entrance_prepare(struct entrance *e, struct err *err)
 {
     e->users = xcalloc(e->rules.n_users, sizeof *e->users);
@@ -85,12 +96,13 @@ bool entrance_prepare(struct entrance *e, struct err *err)
         if (!find_user(e, e->rules.users[e->n_users], &e->users[e->n_users], err))
             return false;
     }
-    return true;
+    return read_certificate(e, err);
 }
 
 void entrance_fini(struct entrance *e)
 {
     free(e->users);
+    SSL_CTX_free(e->tls);
 }
 
 void entrance_remove_file(const struct entrance *e)

@@ -7,6 +7,8 @@
 #include "core/config/config.h"
 #include "io/net/unixsock.h"
 
+#include <openssl/ssl.h>
+
 enum { ENTRANCE_TEXT_MAX = AUTHORITY_TEXT_MAX };
 
 struct entrance {
@@ -16,11 +18,13 @@ struct entrance {
     struct unixsock file;         /* of our own making; ino 0: none */
     uid_t *users;                 /* those of the rules, by number */
     size_t n_users;
+    SSL_CTX *tls; /* NULL: it is not spoken with the proxy itself */
 };
 
 /* Takes the socket; the rules are borrowed. */
 void entrance_init(struct entrance *e, int fd, const struct listener_config *rules);
-/* Reads what the rules only name: users. False with *err, which says where that name is written. */
+/* Reads what the rules only name: users, a certificate. False with *err, which says where that name
+ * is written. */
 bool entrance_prepare(struct entrance *e, struct err *err);
 /* Leaves the socket alone. */
 void entrance_fini(struct entrance *e);

@@ -48,9 +48,9 @@ void conn_set_limits(struct conn *c, const struct conn_limits *lim);
 void conn_close(struct conn *c, bool abort);
 
 /* Turns the stream TLS, taking ssl (client or server side already set). Bytes already in conn_in()
- * are fed to TLS first. Callback CONN_UP or CONN_BROKEN follows. A second call, with nothing to
- * write pending, runs this TLS inside the first: through a parent proxy that is spoken to in TLS.
- */
+ * are fed to TLS first. Callback CONN_UP or CONN_BROKEN follows. A second call runs this
+ * TLS inside the first: through a parent proxy that is spoken to in TLS, or with a client that
+ * speaks TLS to us. */
 void conn_start_tls(struct conn *c, SSL *ssl);
 bool conn_is_tls(const struct conn *c);
 

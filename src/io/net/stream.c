@@ -293,7 +293,7 @@ static const struct stream_ops tls_ops = {tls_read, tls_write, tls_shutdown};
 
 void stream_start_tls(struct stream *s, SSL *ssl, struct iobuf *in, struct iobuf *out)
 {
-    ASSERT(!s->outer && (!s->ssl || (s->up && iobuf_len(out) == 0)));
+    ASSERT(!s->outer && (!s->ssl || s->up));
     s->outer = s->ssl; /* which has read all there was before itself */
     s->up = false;
     iobuf_fini(&s->early);
@@ -330,7 +330,8 @@ enum stream_io stream_handshake(struct stream *s)
     while (iobuf_len(&s->late) > 0) {
         struct slice out = iobuf_slice(&s->late);
         size_t put = 0;
-        enum stream_io r = socket_send(s, out.p, out.n, &put);
+        enum stream_io r = s->outer ? outer_result(s, SSL_write_ex(s->outer, out.p, out.n, &put))
+                                    : socket_send(s, out.p, out.n, &put);
         if (r != STREAM_OK)
             return r == STREAM_FAILED ? handshake_failed(s) : r;
         iobuf_drop(&s->late, put);

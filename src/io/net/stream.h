@@ -46,7 +46,7 @@ void stream_fini(struct stream *s);
 enum stream_io stream_fail(struct stream *s, enum net_fail kind, const char *detail);
 
 /* Takes ssl and the contents of in and out (both from below it). stream_handshake is next. A second
- * call puts one TLS inside the other, once the first is up; out must be empty then. */
+ * call puts one TLS inside the other, once the first is up. */
 void stream_start_tls(struct stream *s, SSL *ssl, struct iobuf *in, struct iobuf *out);
 enum stream_io stream_handshake(struct stream *s);
 

@@ -7,17 +7,22 @@
 
 #include "core/base/slice.h"
 #include "io/tls/tlserr.h"
+#include <errno.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define NAME_MAX_BYTES 253
 #define TICKET_KEY_BYTES 80 /* name 16, MAC 32, cipher 32 */
 
 /* The leaves are ECDSA, so a TLS 1.2 suite is one of these or a weak one. */
 #define TLS12_SUITES "ECDHE+ECDSA+AESGCM:ECDHE+ECDSA+CHACHA20"
+/* A listener's certificate is whose it is. */
+#define LISTENER_TLS12_SUITES "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 /* Some clients write an address as SNI, against RFC 6066; it has to be the right one all the same.
  */
@@ -63,25 +68,27 @@ static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-static bool set_rules(SSL_CTX *ctx)
+/* What holds for every server of ours (security requirements F6, F7). */
+static bool set_rules(SSL_CTX *ctx, const char *tls12_suites)
 {
     SSL_CTX_set_security_level(ctx, 2);
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-    /* Stateless tickets only, one for each handshake. */
+    /* No sessions but in stateless tickets. */
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_tlsext_servername_callback(ctx, on_servername);
     SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
     return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
-           SSL_CTX_set_num_tickets(ctx, 1) == 1 && SSL_CTX_set_cipher_list(ctx, TLS12_SUITES) == 1;
+           SSL_CTX_set_cipher_list(ctx, tls12_suites) == 1;
 }
 
 SSL_CTX *tlsserver_ctx(EVP_PKEY *key, X509 *intermediate, struct err *err)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
-    bool ok = ctx != NULL && set_rules(ctx) && SSL_CTX_use_PrivateKey(ctx, key) == 1 &&
-              X509_up_ref(intermediate) == 1;
+    bool ok = ctx != NULL && set_rules(ctx, TLS12_SUITES) && SSL_CTX_set_num_tickets(ctx, 1) == 1 &&
+              SSL_CTX_use_PrivateKey(ctx, key) == 1 && X509_up_ref(intermediate) == 1;
+    if (ok)
+        SSL_CTX_set_tlsext_servername_callback(ctx, on_servername);
     if (ok && SSL_CTX_add_extra_chain_cert(ctx, intermediate) != 1) {
         X509_free(intermediate);
         ok = false;
@@ -117,4 +124,57 @@ SSL *tlsserver_ssl(SSL_CTX *ctx, X509 *leaf, const char *host, struct err *err)
     tlserr_set(err, host);
     SSL_free(ssl);
     return NULL;
+}
+
+/* --- the proxy's own --- */
+
+/* Nobody is there to type one. */
+static int no_password(char *buf, int size, int writing, void *arg)
+{
+    (void)buf, (void)size, (void)writing, (void)arg;
+    return -1;
+}
+
+static bool is_private(const char *key, struct err *err)
+{
+    struct stat st;
+    if (stat(key, &st) != 0)
+        return err_set(err, "%s: %s", key, strerror(errno));
+    return (st.st_mode & S_IRWXO) == 0 ||
+           err_set(err, "%s: others may read or write this key; chmod o= it", key);
+}
+
+static bool load_pair(SSL_CTX *ctx, const char *certificate, const char *key, struct err *err)
+{
+    SSL_CTX_set_default_passwd_cb(ctx, no_password);
+    if (SSL_CTX_use_certificate_chain_file(ctx, certificate) != 1)
+        return tlserr_set(err, certificate);
+    /* Compares the two as well. */
+    return SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) == 1 || tlserr_set(err, key);
+}
+
+SSL_CTX *tlsserver_listener_ctx(const char *certificate, const char *key, struct err *err)
+{
+    if (!is_private(key, err))
+        return NULL;
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
+    if (ctx == NULL || !set_rules(ctx, LISTENER_TLS12_SUITES) ||
+        SSL_CTX_set_num_tickets(ctx, 0) != 1) {
+        tlserr_set(err, "TLS server");
+    } else if (load_pair(ctx, certificate, key, err)) {
+        SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
+        return ctx;
+    }
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+SSL *tlsserver_listener_ssl(SSL_CTX *ctx, struct err *err)
+{
+    SSL *ssl = SSL_new(ctx);
+    if (ssl == NULL)
+        tlserr_set(err, "TLS server");
+    else
+        SSL_set_accept_state(ssl);
+    return ssl;
 }
