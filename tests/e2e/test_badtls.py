@@ -3,15 +3,18 @@
 The table is that of the requirement; rows at which OpenSSL alone would be content are here for the settings of G2.
 """
 import datetime
+import socket
 import ssl
+import subprocess
 import time
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509 import ocsp
 
 from certs import CLIENT, Cert, address
-from daemons import elapsed
+from daemons import elapsed, free_port
 from tlsorigin import OK, TlsOrigin
 from wire import until
 
@@ -232,3 +235,57 @@ def test_end_without_close_notify(root, serve, meet, tmp_path, answer, whole):
     else:
         assert got.status == 502 or not got.whole
     until(lambda: server.heads, "a request")
+
+
+# ---- revocation
+
+
+def staple_for(leaf, issuer, status, begin=-DAY, end=DAY):
+    now = datetime.datetime.utcnow()
+    revoked = status == ocsp.OCSPCertStatus.REVOKED
+    return (ocsp.OCSPResponseBuilder()
+            .add_response(leaf.x, issuer.x, hashes.SHA1(), status, now + begin, now + end,
+                          now - DAY if revoked else None, None)
+            .responder_id(ocsp.OCSPResponderEncoding.NAME, issuer.x)
+            .sign(issuer.key, hashes.SHA256()).public_bytes(serialization.Encoding.DER))
+
+
+class Stapling:
+    """`openssl s_server` with a staple: Python's ssl cannot send one."""
+
+    def __init__(self, directory, files, staple):
+        path = directory / "staple.der"
+        path.write_bytes(staple)
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            ["openssl", "s_server", "-accept", "127.0.0.1:%d" % self.port, "-cert", files[0], "-key", files[1],
+             "-status_file", str(path), "-www"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        until(self.there, "s_server listens")
+
+    def there(self):
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.mark.parametrize("status, begin, end, accepted", [
+    (ocsp.OCSPCertStatus.GOOD, -DAY, DAY, True), (ocsp.OCSPCertStatus.REVOKED, -DAY, DAY, False),
+    (ocsp.OCSPCertStatus.UNKNOWN, -DAY, DAY, False), (ocsp.OCSPCertStatus.GOOD, -2 * DAY, -DAY, False)],
+    ids=["good", "revoked", "unknown", "old"])
+def test_staples(root, meet, tmp_path, status, begin, end, accepted):
+    """G6: an origin that staples a bad word about its own certificate is refused, once and for all."""
+    leaf = Cert("leaf", root, ["origin.test"])
+    server = Stapling(tmp_path, leaf.write(tmp_path, "leaf"), staple_for(leaf, root, status, begin, end))
+    try:
+        answer = meet("origin.test", server)
+        if accepted:
+            assert answer.status == 200
+        else:
+            assert (answer.status, answer.get("X-Retryd-Error")) == (502, "upstream_certificate")
+            assert server.attempts == 1
+    finally:
+        server.stop()

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct entry {
     SSL_SESSION *session;
@@ -48,11 +49,19 @@ void sessions_free(struct sessions *s)
     free(s);
 }
 
-static bool stale(const SSL_SESSION *session, int64_t now_s)
+/* The certificate that was verified when the session began. */
+static bool certificate_ended(SSL_SESSION *session, int64_t now_s)
+{
+    X509 *peer = SSL_SESSION_get0_peer(session);
+    time_t now = (time_t)now_s;
+    return peer != NULL && X509_cmp_time(X509_get0_notAfter(peer), &now) <= 0;
+}
+
+static bool stale(SSL_SESSION *session, int64_t now_s)
 {
     int64_t age = now_s - (int64_t)SSL_SESSION_get_time(session);
     return !SSL_SESSION_is_resumable(session) || age < 0 || age >= SESSIONS_LIFE_S ||
-           age >= (int64_t)SSL_SESSION_get_timeout(session);
+           age >= (int64_t)SSL_SESSION_get_timeout(session) || certificate_ended(session, now_s);
 }
 
 SSL_SESSION *sessions_take(struct sessions *s, const char *origin, int64_t now_s)

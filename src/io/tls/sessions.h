@@ -20,7 +20,8 @@ struct sessions *sessions_new(void);
 void sessions_free(struct sessions *s);
 
 /* A session to offer to the origin, a reference of the caller's; NULL: none that is worth it. One
- * of TLS 1.3 is handed out once (RFC 8446 appendix C.4), one of TLS 1.2 stays. now_s: wall clock.
+ * whose certificate has ended is none. One of TLS 1.3 is handed out once (RFC 8446 appendix C.4),
+ * one of TLS 1.2 stays. now_s: wall clock.
  */
 SSL_SESSION *sessions_take(struct sessions *s, const char *origin, int64_t now_s);
 /* Takes the reference. */

@@ -198,6 +198,38 @@ START_TEST(cache_rules)
 }
 END_TEST
 
+/* G7: a session whose certificate has ended meanwhile is not offered: the origin has a new one by
+ * then, which only a full handshake shows. */
+START_TEST(no_session_outlives_its_certificate)
+{
+    struct cert brief =
+        cert_make(&(struct cert_spec){.san = "DNS:origin.test", .end_s = 600}, &root);
+    SSL_CTX *ctx = server_new(versions[_i]);
+    ck_assert_int_eq(SSL_CTX_use_certificate(ctx, brief.x), 1);
+    ck_assert_int_eq(SSL_CTX_use_PrivateKey(ctx, brief.key), 1);
+    struct tlsclient *t = client_new("roots.pem");
+    SSL *client = tlsclient_ssl(t, "origin.test", false, 443, &err), *server = SSL_new(ctx);
+    SSL_set_accept_state(server);
+    ck_assert(shake(client, server).client_ok);
+    char byte;
+    SSL_read(client, &byte, 1);
+    ERR_clear_error();
+    struct sessions *s = sessions_new();
+    int64_t now = (int64_t)time(NULL);
+    sessions_put(s, "a:1", SSL_get1_session(client));
+    ck_assert(!has(s, "a:1", now + 700));
+    sessions_put(s, "a:1", SSL_get1_session(client));
+    ck_assert(has(s, "a:1", now + 500));
+    sessions_free(s);
+    SSL_shutdown(client);
+    SSL_free(client);
+    SSL_free(server);
+    SSL_CTX_free(ctx);
+    tlsclient_free(t);
+    cert_free(&brief);
+}
+END_TEST
+
 /* --- client certificates --- */
 
 static int accept_any(int ok, X509_STORE_CTX *ctx)
@@ -275,6 +307,7 @@ static TCase *tcase_sessions(void)
     tcase_add_test(tc, cut_connections_of_tls12_are_not_resumed);
     tcase_add_test(tc, connections_outlive_the_client);
     tcase_add_test(tc, cache_rules);
+    tcase_add_loop_test(tc, no_session_outlives_its_certificate, 0, 2);
     tcase_add_loop_test(tc, client_certificate_is_shown_by_its_client_only, 0, 2);
     tcase_add_loop_test(tc, files_that_do_not_fit, 0, 6);
     return tc;
