@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BATCH = 100, BATCHES = 5000, PROCESSES = 4 };
+enum { BATCH = 100, BATCHES = 5000, PROCESSES = 4, WAITING = 4 };
 
 static struct region *region;
 
@@ -71,6 +71,13 @@ static void throttle(struct budgets *t, struct budget *b, int64_t now)
     b->ops->observe(b, true, now);
 }
 
+/* Among WAITING seats of which each has a first waiter, all younger. */
+static void whose_turn(struct budgets *t, struct budget *b, int64_t now)
+{
+    (void)t;
+    budgets_is_behind(b, 1, now - NS_PER_S);
+}
+
 /* The step alone, without the region. */
 static void pure_step(struct budgets *t, struct budget *b, int64_t now)
 {
@@ -87,6 +94,7 @@ static const struct load loads[] = {
     {"acquire + release", acquire_release}, {"admit, not limited", admit},
     {"limiter step alone", pure_step},      {"observe", observe},
     {"observe a throttle", throttle},       {"admit, limited", admit},
+    {"whose turn, of 5", whose_turn},
 };
 
 static int by_size(const void *a, const void *b)
@@ -112,6 +120,12 @@ static void alone(void)
     int64_t *took = malloc(BATCHES * sizeof *took);
     struct budgets *t = budgets_new(region, region_seat_claim(region));
     struct budget *b = budgets_acquire(t, SLICE("alone"), SLICE("alone"), now_ns());
+    for (int i = 0; i < WAITING; i++) {
+        struct budgets *other = budgets_new(region, region_seat_claim(region));
+        struct budget *same = budgets_acquire(other, SLICE("alone"), SLICE("alone"), now_ns());
+        budgets_wait(same, 1);
+        budgets_show_head(same, now_ns());
+    }
     printf("%-28s %8s %8s\n", "one process, ns", "p50", "p99");
     for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++) {
         measure(&loads[i], t, b, took);

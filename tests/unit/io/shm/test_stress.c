@@ -134,6 +134,17 @@ static void use_other_key(struct worker *w)
     budgets_release(b);
 }
 
+static void take_turn(struct worker *w)
+{
+    int64_t now = now_ns();
+    budgets_wait(w->b, 1);
+    budgets_show_head(w->b, now);
+    if (!budgets_is_behind(w->b, now, now - NS_PER_S) && budgets_token_wait(w->b, now) == 0)
+        w->b->ops->admit(w->b, now);
+    budgets_show_head(w->b, 0);
+    budgets_wait(w->b, -1);
+}
+
 static void work(struct worker *w)
 {
     unsigned what = below(&w->rng, 16);
@@ -143,8 +154,10 @@ static void work(struct worker *w)
         spend(w);
     else if (what < 11)
         refund(w);
-    else if (what < 13)
+    else if (what < 12)
         w->b->ops->admit(w->b, now_ns());
+    else if (what < 13)
+        take_turn(w);
     else if (what < 14)
         w->b->ops->observe(w->b, below(&w->rng, 50) == 0, now_ns());
     else
