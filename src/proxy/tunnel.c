@@ -204,6 +204,7 @@ void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,
 {
     struct tunnel *t = make(px, client, to);
     slots_hand_over(slot, &t->slot);
+    conn_flush(client); /* the 101: nothing else may follow it for long */
     join(t, upstream);
 }
 

@@ -94,6 +94,18 @@ def test_handshake_then_bytes_both_ways(make_retryd, upgrader):
     assert request["status"] == 101 and request["attempts"] == 1
 
 
+@pytest.mark.parametrize("upgrader", [b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                                      b"Upgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n"], indirect=True)
+def test_a_server_that_waits_for_the_client_to_speak(make_retryd, upgrader):
+    """The 101 goes out by itself: most servers say nothing behind it."""
+    retryd = make_retryd(resolve={"ws.example": "127.0.0.1:%d" % upgrader.port})
+    s = connect(retryd)
+    assert read_head(s).startswith(b"HTTP/1.1 101 ")
+    s.sendall(b"abc")
+    assert read_exactly(s, 3) == b"cba"
+    s.close()
+
+
 @pytest.mark.parametrize("upgrader", [b"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"], indirect=True)
 def test_refused_handshake_is_an_ordinary_answer(make_retryd, upgrader):
     retryd = make_retryd(resolve={"ws.example": "127.0.0.1:%d" % upgrader.port})

@@ -3,16 +3,14 @@ attempt 1 and on attempt 2, their signatures verify there, and the log knows who
 
 `recorded` sends each recording as it is; it is too old to be retried. `anew` sends it with today's date and a new
 signature by the same key, answers attempt 1 with 503 and looks at both attempts."""
-import ssl
-import threading
-
 import pytest
 
 from daemons import Retryd
-from faultd import Authority, Verifier
+from faultd import Verifier
 from hostile import RawOrigin, read_body, read_head
 from recorded import Recorded, as_checked, fields_of, identities, index
 from sigv4 import KEY_ID, SECRET
+from web import Minted
 from wire import until
 
 ENTRIES = index()
@@ -20,25 +18,6 @@ IDENTITY = identities()
 # RFC 9110 7.6.1: between client and proxy, or between proxy and origin, only. TE and what Connection lists too.
 HOP_BY_HOP = {"connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "trailer", "upgrade",
               "proxy-authorization", "proxy-authenticate"}
-
-
-class Minted:
-    """A server context that has a certificate for every name."""
-
-    def __init__(self, directory):
-        self.authority, self.contexts, self.lock = Authority(str(directory)), {}, threading.Lock()
-        self.context = self.of("amazonaws.com")
-        self.context.sni_callback = self.choose
-
-    def of(self, name):
-        with self.lock:
-            if name not in self.contexts:
-                self.contexts[name] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-                self.contexts[name].load_cert_chain(self.authority.leaf(name))
-            return self.contexts[name]
-
-    def choose(self, tls, name, _):
-        tls.context = self.of(name or "amazonaws.com")
 
 
 class Scene:
