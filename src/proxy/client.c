@@ -98,6 +98,7 @@ void client_close(struct client *c, bool abort)
         conn_close(c->conn, abort);
     c->conn = NULL;
     list_remove(&c->link);
+    handshakes_leave(&c->px->handshakes, &c->turn);
     proxy_count(c->px, -1);
     loop_defer(c->px->loop, free_client, c);
     proxy_check_drained(c->px);
@@ -479,9 +480,7 @@ static void on_timeout(struct client *c)
         break;
     case CLIENT_HELLO:
     case CLIENT_HANDSHAKE:
-        log_msg(LOG_LEVEL_WARN, "client_tls_failed", "host=%s detail=\"no handshake in time\"",
-                c->scope.host);
-        client_close(c, false);
+        connect_timeout(c);
         break;
     case CLIENT_EXCHANGE:
         look(c);
@@ -517,9 +516,8 @@ static void on_readable(struct client *c)
 static void on_broken(struct client *c)
 {
     greeting_broken(c);
-    if (c->state == CLIENT_HANDSHAKE)
-        log_msg(LOG_LEVEL_WARN, "client_tls_failed", "host=%s detail=\"%s\"", c->scope.host,
-                conn_detail(c->conn));
+    if (c->intercepted)
+        connect_broken(c);
     gone(c);
 }
 
@@ -529,6 +527,7 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
     (void)conn;
     switch (ev) {
     case CONN_UP:
+        connect_up(c);
         client_await_head(c);
         break;
     case CONN_READABLE:

@@ -4,7 +4,7 @@
  * INTRODUCTION | a load balancer is to say who connects            | PROXY protocol header
  * GREETING  | TLS with the proxy itself runs                       | CONN_UP
  * HEAD      | between requests, or a head is incomplete            | bytes, idle or head timeout
- * HELLO     | CONNECT was answered; the client shall speak TLS     | first byte
+ * HELLO     | CONNECT was answered; the client shall speak TLS     | a ClientHello, then its turn
  * HANDSHAKE | TLS with the client runs                             | CONN_UP
  * EXCHANGE  | a drive is at work                                   | the drive
  * CLOSED    | given away or closed; freed at the end of the turn   | - */
@@ -39,6 +39,9 @@ struct client {
     const struct listener_config *listener; /* the rules of the entrance */
     bool intercepted;                       /* inside a tunnel that we opened */
     struct authority scope;                 /* the CONNECT authority then */
+    const char *via;                        /* of the CONNECT, for a parent; on the arena */
+    int64_t hello_since_ns;                 /* HELLO: the 200 */
+    struct handshake turn;                  /* among proxy.handshakes */
 
     struct arena arena; /* of the present request */
     struct peer peer;

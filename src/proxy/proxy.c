@@ -5,6 +5,7 @@
 #include "core/base/xalloc.h"
 #include "io/obs/log.h"
 #include "proxy/client.h"
+#include "proxy/connect.h"
 #include "proxy/linger.h"
 #include "proxy/tunnel.h"
 
@@ -108,6 +109,8 @@ static bool build(struct proxy *px, const struct proxy_parts *parts, struct err 
     px->leafcache = leafcache_new(px->ca, LEAF_CACHE_NAMES, err);
     if (px->leafcache == NULL)
         return false;
+    if (c->refusal_memory_ns > 0)
+        px->refusals = refusals_new(px->key, c->refusal_memory_ns);
     px->dns = dns_new(px->loop, c->dns_timeout_ns, err);
     if (px->dns == NULL)
         return false;
@@ -150,6 +153,7 @@ struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err)
     list_init(&px->tunnels);
     admission_init(&px->admission);
     list_init(&px->lingers);
+    handshakes_init(&px->handshakes, px->loop, connect_start_handshake, connect_cut_handshake);
     loop_timer_init(&px->drain_timer, px->loop, on_drain_deadline, px);
     px->replay = (struct bodylog_shared){.memory_max = config->replay_memory_total_bytes,
                                          .disk_max = config->replay_disk_total_bytes,
@@ -170,6 +174,8 @@ static void release(void *obj)
 {
     struct proxy *px = obj;
     loop_timer_fini(&px->drain_timer);
+    handshakes_fini(&px->handshakes);
+    refusals_free(px->refusals);
     ways_free(px->ways);
     free(px->doorways);
     free(px->allow);

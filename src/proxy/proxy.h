@@ -3,6 +3,7 @@
  *   entrance a listening socket with its rules
  *   client   downstream connection: heads in, answers out, CONNECT
  *   connect  what becomes of a CONNECT: opened, tunnelled, refused
+ *   handshakes, refusals   whose turn TLS is, and who does not want it from us
  *   tunnel   bytes both ways, unread
  *   route    request -> origin, policy, budget
  *   ways     origin -> trust, client certificate, source address, parent proxy
@@ -28,7 +29,9 @@
 #include "proxy/admission.h"
 #include "proxy/bodylog.h"
 #include "proxy/entrance.h"
+#include "proxy/handshakes.h"
 #include "proxy/peer.h"
+#include "proxy/refusals.h"
 #include "proxy/ways.h"
 
 enum { PROXY_VIA_MAX = 40 };
@@ -66,6 +69,8 @@ struct proxy {
     struct slots *slots;
     struct budgets *budgets;
     struct admission admission;
+    struct handshakes handshakes;
+    struct refusals *refusals;     /* NULL: they are not remembered */
     const struct proxy_door *door; /* NULL: this process is alone */
     struct bodylog_shared replay;
     struct rng rng;

@@ -152,6 +152,7 @@ enum retry_failure reply_failure_of_net(enum net_fail f)
     case NET_CONNECT_TIMEOUT:
         return RETRY_FAIL_CONNECT_TIMEOUT;
     case NET_TLS:
+    case NET_DISTRUSTED:
         return RETRY_FAIL_TLS;
     case NET_TLS_TIMEOUT:
         return RETRY_FAIL_TLS_TIMEOUT;

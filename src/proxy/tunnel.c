@@ -17,6 +17,8 @@ struct tunnel {
     struct dial *dial;
     struct slot slot; /* that of the upstream connection, if an exchange had it */
     struct authority to;
+    const char *reason; /* for the log, or NULL */
+    bool answered;      /* the client has its 200 */
     int64_t started_ns;
     unsigned ended; /* directions that saw their EOF */
 };
@@ -39,6 +41,8 @@ static void record(const struct tunnel *t, const char *end)
     log_begin(&l, LOG_LEVEL_INFO, "tunnel");
     log_str(&l, "host", slice_str(t->to.host));
     log_int(&l, "port", t->to.port);
+    if (t->reason != NULL)
+        log_str(&l, "reason", slice_str(t->reason));
     log_str(&l, "end", slice_str(end));
     if (t->upstream != NULL) {
         log_int(&l, "bytes_up", (int64_t)conn_bytes_out(t->upstream));
@@ -166,21 +170,29 @@ static void join(struct tunnel *t, struct conn *upstream)
         half_close(t, t->client);
 }
 
+/* A client that has its 200 expects the protocol of the origin now: there is nothing to tell it. */
+static void undialled(struct tunnel *t, enum reply_kind kind, const char *detail)
+{
+    struct conn *client = t->client;
+    if (!t->answered)
+        reply_write(client, kind, AWS_WIRE_JSON, false, true, ++t->px->next_xid, detail);
+    t->client = NULL;
+    linger_start(t->px, client);
+    end(t, reply_word(kind), false);
+}
+
 static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, const char *detail)
 {
     struct tunnel *t = arg;
     t->dial = NULL;
     if (conn == NULL) {
-        reply_write(t->client, reply_for_failure(reply_failure_of_net(failure)), AWS_WIRE_JSON,
-                    false, true, ++t->px->next_xid, detail);
-        struct conn *client = t->client;
-        t->client = NULL;
-        linger_start(t->px, client);
-        end(t, reply_word(reply_for_failure(reply_failure_of_net(failure))), false);
+        undialled(t, reply_for_failure(reply_failure_of_net(failure)), detail);
         return;
     }
-    conn_write(t->client, SLICE("HTTP/1.1 200 Connection established\r\n\r\n"));
-    conn_flush(t->client);
+    if (!t->answered) {
+        conn_write(t->client, SLICE("HTTP/1.1 200 Connection established\r\n\r\n"));
+        conn_flush(t->client);
+    }
     join(t, conn);
 }
 
@@ -208,10 +220,10 @@ void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,
     join(t, upstream);
 }
 
-void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to,
-                  const struct listener_config *rules, const char *via)
+static void dial(struct tunnel *t, const struct tunnel_terms *terms)
 {
-    struct tunnel *t = make(px, client, to);
+    struct proxy *px = t->px;
+    const struct authority *to = &t->to;
     struct dial_target target = {
         .host = t->to.host, .is_ip = to->kind != AUTHORITY_NAME, .port = to->port};
     route_resolve(px->config, to, &target.fixed);
@@ -219,9 +231,18 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
     ways_find(px->ways, to, &way);
     target.source = way.source;
     target.parent = way.parent;
-    target.via = via;
-    target.private_ok = route_private_ok(rules, slice_str(t->to.host));
+    target.via = terms->via;
+    target.private_ok = route_private_ok(terms->rules, slice_str(t->to.host));
     t->dial = dial_start(&px->dialer, &target, on_dialled, t);
+}
+
+void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to,
+                  const struct tunnel_terms *terms)
+{
+    struct tunnel *t = make(px, client, to);
+    t->reason = terms->reason;
+    t->answered = terms->answered;
+    dial(t, terms);
 }
 
 void tunnel_close_all(struct proxy *px)

@@ -6,10 +6,18 @@
 #include "core/http/uri.h"
 #include "proxy/proxy.h"
 
+struct tunnel_terms {
+    const struct listener_config *rules; /* of the client's listener */
+    const char *via;                     /* for a parent proxy; NULL: none */
+    const char *reason; /* why it is not opened although its host would be, a static word for the
+                           log; NULL: it would not */
+    bool answered;      /* the client has its 200: when the dial fails, its connection just ends */
+};
+
 /* Takes the client's connection, which waits for the answer to its CONNECT; bytes that it sent
- * after the head are in its input. Dials, answers, pumps. via: for a parent proxy. */
+ * after the head are in its input. Dials, answers, pumps. Borrows the terms during the call. */
 void tunnel_start(struct proxy *px, struct conn *client, const struct authority *to,
-                  const struct listener_config *rules, const char *via);
+                  const struct tunnel_terms *terms);
 /* Takes two connections that have left HTTP (a WebSocket), and the slot that the upstream one
  * holds: opaque bytes from here on. */
 void tunnel_join(struct proxy *px, struct conn *client, struct conn *upstream,

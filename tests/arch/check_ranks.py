@@ -9,7 +9,7 @@ import re
 
 from arch import Check, strip_c
 
-CORE = ["core/base", "core/http", "core/retry", "core/aws", "core/exchange", "core/config"]
+CORE = ["core/base", "core/http", "core/retry", "core/aws", "core/tls", "core/exchange", "core/config"]
 IO = ["io/obs", "io/shm", "io/tls", "io/net", "io/sources"]
 
 MAY_INCLUDE = {
@@ -17,6 +17,7 @@ MAY_INCLUDE = {
     "core/http": ["core/base"],
     "core/retry": ["core/base"],
     "core/aws": ["core/base", "core/http", "core/retry"],
+    "core/tls": ["core/base"],
     "core/exchange": ["core/base", "core/http", "core/retry"],
     # exchange for the hold limits, which are options
     "core/config": ["core/base", "core/http", "core/retry", "core/aws", "core/exchange"],

@@ -196,6 +196,7 @@ struct config {
     size_t n_intercept_hosts;
     struct host_pattern *bypass_hosts; /* never opened, wins over everything */
     size_t n_bypass_hosts;
+    int64_t refusal_memory_ns; /* 0: none */
 
     /* destinations */
     bool aws_only;

@@ -20,6 +20,8 @@ const char *net_fail_name(enum net_fail f)
         return "tls-timeout";
     case NET_CERTIFICATE:
         return "certificate";
+    case NET_DISTRUSTED:
+        return "distrusted";
     case NET_RESET:
         return "reset";
     case NET_TRUNCATED:

@@ -11,6 +11,7 @@ enum net_fail {
     NET_TLS,             /* handshake broken off */
     NET_TLS_TIMEOUT,
     NET_CERTIFICATE,    /* not trusted, expired, wrong name */
+    NET_DISTRUSTED,     /* we are the server, and the client said so of our certificate */
     NET_RESET,          /* reset, or any other error on an established connection */
     NET_TRUNCATED,      /* TLS ended without close_notify */
     NET_PARENT,         /* the parent proxy cannot be reached or failed: may be better later */

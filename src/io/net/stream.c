@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+enum { CLIENT_HANDSHAKE_MAX = 64 * 1024 }; /* security requirement F10 */
+
 struct stream_ops {
     enum stream_io (*read)(struct stream *s, char *p, size_t n, size_t *got);
     enum stream_io (*write)(struct stream *s, const char *p, size_t n, size_t *put);
@@ -232,11 +234,21 @@ static BIO *bio_over(struct stream *s)
 
 /* --- TLS --- */
 
+/* A client that looked at our certificate and left. With TLS 1.3 it may say so after the handshake.
+ */
+static bool distrusted(const struct stream *s)
+{
+    return SSL_is_server(s->ssl) && tlserr_is_distrust();
+}
+
 /* A failed call of an established stream. */
 static enum stream_io tls_failed(struct stream *s)
 {
     struct err why = {.text = ""};
+    bool distrust = distrusted(s);
     tlserr_explain(s->ssl, &why); /* empties the queue */
+    if (distrust)
+        return stream_fail(s, NET_DISTRUSTED, why.text);
     if (s->sys_errno)
         return fail_socket(s);
     if (s->fin)
@@ -298,6 +310,7 @@ void stream_start_tls(struct stream *s, SSL *ssl, struct iobuf *in, struct iobuf
     s->up = false;
     iobuf_fini(&s->early);
     iobuf_fini(&s->late);
+    s->tls_rx = s->rx - iobuf_len(in);
     s->early = *in;
     s->late = *out;
     *in = *out = (struct iobuf){0};
@@ -316,8 +329,11 @@ void stream_start_tls(struct stream *s, SSL *ssl, struct iobuf *in, struct iobuf
 static enum stream_io handshake_failed(struct stream *s)
 {
     struct err why = {.text = ""};
+    bool distrust = distrusted(s);
     if (tlserr_explain(s->ssl, &why))
         return stream_fail(s, NET_CERTIFICATE, why.text);
+    if (distrust)
+        return stream_fail(s, NET_DISTRUSTED, why.text);
     if (s->sys_errno) {
         err_set(&why, "handshake: %s", strerror(s->sys_errno));
         return stream_fail(s, NET_TLS, why.text);
@@ -340,6 +356,8 @@ enum stream_io stream_handshake(struct stream *s)
     enum stream_io r = tls_result(s, SSL_do_handshake(s->ssl));
     if (r == STREAM_FAILED || r == STREAM_END)
         return handshake_failed(s);
+    if (r == STREAM_WANT_READ && SSL_is_server(s->ssl) && s->rx - s->tls_rx > CLIENT_HANDSHAKE_MAX)
+        return stream_fail(s, NET_TLS, "handshake: more than 64 KiB from the client");
     s->up = r == STREAM_OK;
     return r;
 }

@@ -32,6 +32,7 @@ struct stream {
     struct iobuf early; /* received before TLS began: TLS reads them ahead of the socket */
     struct iobuf late;  /* written before TLS began: sent ahead of the first record */
     uint64_t rx, tx;    /* bytes taken from and given to the socket */
+    uint64_t tls_rx;    /* rx at the first byte of TLS */
     int sys_errno;      /* of the socket, sticky: some ways of asking clear it in the kernel */
     enum net_fail failure;
     char *detail;

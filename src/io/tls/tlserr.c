@@ -30,6 +30,21 @@ bool tlserr_explain(const SSL *ssl, struct err *err)
     return verdict != X509_V_OK;
 }
 
+bool tlserr_is_distrust(void)
+{
+    unsigned long code = ERR_peek_error();
+    if (ERR_GET_LIB(code) != ERR_LIB_SSL)
+        return false;
+    switch (ERR_GET_REASON(code)) {
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool tlserr_set(struct err *err, const char *what)
 {
     const char *reason = cause();

@@ -415,7 +415,7 @@ START_TEST(test_untrusted_certificate)
     p.b.stop = "B"; /* told by alert */
     if (!strchr(p.b.log, 'B'))
         run(p.l);
-    ck_assert_int_eq(conn_failure(p.b.c), NET_TLS);
+    ck_assert_int_eq(conn_failure(p.b.c), NET_DISTRUSTED);
     pair_end(&p);
 }
 END_TEST
