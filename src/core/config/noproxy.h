@@ -1,15 +1,17 @@
 /* Which hosts are reached without the parent proxy: the words of NO_PROXY as curl reads them
- * (lib/noproxy.c since 7.86), and Go's ports.
+ * (since 7.86), and what other programs take besides: ports, "*." and
+ * brackets.
  *
  *   *                 every host
  *   example.com       that name and every name below it; a dot in front or at the end is the same
- *   *.example.com     the names below it (curl does not know this one)
+ *   *.example.com     the names below it
  *   192.0.2.1, ::1    that address, IPv6 with or without brackets
  *   10.0.0.0/8        the addresses of that range
  *   example.com:8443  any of them (IPv6 in brackets), on that port only
  *
  * Names are compared without regard to letter case, addresses only with targets that are addresses:
- * nothing is resolved. Other than in curl a range of prefix 0 is all addresses of its family. */
+ * nothing is resolved. A range of prefix 0 is all addresses of its family; curl takes it for the
+ * one address. */
 #ifndef RETRYD_CORE_CONFIG_NOPROXY_H
 #define RETRYD_CORE_CONFIG_NOPROXY_H
 
