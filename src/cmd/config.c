@@ -2,6 +2,7 @@
  * where the configuration or the command line is bad. */
 #include "cmd/cmd.h"
 #include "cmd/load.h"
+#include "proxy/ways.h"
 
 #include <stdio.h>
 
@@ -114,6 +115,17 @@ static void print_warnings(const struct config *c)
     problems_fini(&warnings);
 }
 
+/* Whether the files of trust and secrets can be used: a warning, since the user and the machine of
+ * the daemon may be others. */
+static void try_files(const struct config *c)
+{
+    struct err err = {""};
+    struct ways *w = ways_new(c, NULL, &err);
+    if (w == NULL)
+        printf("warning: retryd would not start here: %s\n", err.text);
+    ways_free(w);
+}
+
 int cmd_check(int argc, char **argv)
 {
     bool show = false;
@@ -128,6 +140,7 @@ int cmd_check(int argc, char **argv)
         config_show(&r.settings, print_line, NULL);
     } else if (status == 0) {
         print_warnings(r.config);
+        try_files(r.config);
         printf("%s: ok\n", r.file ? r.file : "built-in defaults");
     }
     load_fini(&r);

@@ -115,13 +115,13 @@ static bool find_profiles(struct ways *w, X509 *own_root, struct err *err)
         const struct origin_config *o = &c->origins[i];
         if (o->ca_file == NULL && o->client_certificate == NULL)
             continue;
-        struct tlsclient_spec own = general;
-        if (o->ca_file != NULL) {
-            own.system_trust = false;
-            own.ca_file = o->ca_file;
-        }
-        own.certificate = o->client_certificate;
-        own.key = o->client_key;
+        const struct tlsclient_spec own = {
+            .same_trust = o->ca_file == NULL ? w->profiles[0] : NULL,
+            .ca_file = o->ca_file,
+            .own_root = own_root,
+            .certificate = o->client_certificate,
+            .key = o->client_key,
+        };
         struct err why = {""};
         struct tlsclient *t = tlsclient_new(&own, &why);
         if (t == NULL)

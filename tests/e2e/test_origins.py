@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from certs import CLIENT, Cert
-from daemons import Retryd
+from daemons import Retryd, run_retryd
 from tlsorigin import TlsOrigin
 from wire import until
 
@@ -117,6 +117,7 @@ def test_files_that_cannot_be_used(world, tmp_path, broken):
     retryd = Retryd(tmp_path / "r", None, {"origins": [record]}, start=False)
     with pytest.raises(AssertionError, match="ended with"):
         retryd.start()
+    assert "origins[0]" in run_retryd("check", "-c", retryd.config_file).stdout
     assert "origins[0]" in retryd.said() and (other if broken == "other key" else str(bad)) in retryd.said()
 
 

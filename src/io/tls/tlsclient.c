@@ -115,6 +115,15 @@ static bool set_rules(SSL_CTX *ctx)
            SSL_CTX_set_alpn_protos(ctx, alpn, sizeof alpn - 1) == 0;
 }
 
+static bool find_trust(SSL_CTX *ctx, const struct tlsclient_spec *spec, struct err *err)
+{
+    if (spec->same_trust == NULL)
+        return load_store(SSL_CTX_get_cert_store(ctx), spec->system_trust, spec->ca_file,
+                          spec->own_root, err);
+    SSL_CTX_set1_cert_store(ctx, SSL_CTX_get_cert_store(spec->same_trust->ctx));
+    return true;
+}
+
 /* Instead of asking at the terminal. */
 static int no_password(char *buf, int size, int rwflag, void *arg)
 {
@@ -147,9 +156,7 @@ struct tlsclient *tlsclient_new(const struct tlsclient_spec *spec, struct err *e
         SSL_CTX_free(ctx);
         return NULL;
     }
-    if (!load_store(SSL_CTX_get_cert_store(ctx), spec->system_trust, spec->ca_file, spec->own_root,
-                    err) ||
-        !load_own(ctx, spec->certificate, spec->key, err)) {
+    if (!find_trust(ctx, spec, err) || !load_own(ctx, spec->certificate, spec->key, err)) {
         SSL_CTX_free(ctx);
         return NULL;
     }

@@ -11,6 +11,8 @@
 struct tlsclient;
 
 struct tlsclient_spec {
+    /* Trusts what this one does, by sharing its store: the next three do not count. */
+    const struct tlsclient *same_trust;
     bool system_trust;       /* the system store */
     const char *ca_file;     /* PEM, trusted as well; or NULL */
     X509 *own_root;          /* never an anchor even when installed system-wide (G4), or NULL */
