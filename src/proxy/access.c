@@ -3,7 +3,7 @@
 #include "core/base/units.h"
 #include "io/net/peerprobe.h"
 #include "io/obs/log.h"
-#include "proxy/proxy.h"
+#include "proxy/client.h"
 
 enum { LINES_A_SECOND = 10 };
 
@@ -102,4 +102,21 @@ void access_tell_refused(struct proxy *px, const struct entrance *e, const struc
         log_int(&l, "untold", r->untold);
     log_end(&l);
     r->untold = 0;
+}
+
+bool access_request(struct client *c, enum reply_kind *refusal, const char **why)
+{
+    static const struct slice field = {"Proxy-Authorization", 19};
+    if (c->entrance->credentials == NULL || c->intercepted)
+        return true;
+    struct slice value = SLICE_NONE;
+    if (header_count(&c->req.fields, field) == 1)
+        value = header_get(&c->req.fields, field);
+    enum credentials_verdict v =
+        credentials_check(c->entrance->credentials, value, loop_now_ns(c->px->loop), &c->user);
+    *refusal = v == CREDENTIALS_BUSY ? REPLY_OVERLOAD : REPLY_CREDENTIALS;
+    *why = v == CREDENTIALS_BUSY ? "too many credentials that are not known yet"
+           : value.n > 0         ? "not with these"
+                                 : "";
+    return v == CREDENTIALS_GOOD;
 }

@@ -5,7 +5,9 @@
 
 #include "proxy/entrance.h"
 #include "proxy/peer.h"
+#include "proxy/reply.h"
 
+struct client;
 struct proxy;
 
 /* May this peer say who others are (proxy_protocol)? Anybody on a unix socket: its permissions say
@@ -18,6 +20,9 @@ const char *access_refusal(const struct entrance *e, int fd, struct peer *p);
 /* Lets the peer in if the rules and its number of connections allow it: one connection more of it,
  * for peers_leave() when that closes. NULL: it was told, and is to be closed. */
 struct peer_count *access_enter(struct proxy *px, const struct entrance *e, int fd, struct peer *p);
+/* Where credentials are asked for, each request outside tunnels must bring them, CONNECT too; those
+ * inside an opened one have come in with it. False: *refusal is the answer, *why more about it. */
+bool access_request(struct client *c, enum reply_kind *refusal, const char **why);
 /* A line about one that was not let in; many of them come to a few lines a second. */
 void access_tell_refused(struct proxy *px, const struct entrance *e, const struct peer *p,
                          const char *why);

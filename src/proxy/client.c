@@ -361,6 +361,8 @@ static void read_head(struct client *c)
         conn_deadline(c->conn, now_of(c) + c->px->config->client_head_timeout_ns);
     }
     c->req = (struct http_req){0};
+    enum reply_kind refusal;
+    const char *why;
     switch (h1_parse_request(&c->head, in.p, in.n, &h1_request_limits, &c->arena, &c->req)) {
     case PARSE_MORE:
         if (conn_at_eof(c->conn)) /* the end came while the request before ran */
@@ -373,7 +375,9 @@ static void read_head(struct client *c)
     case PARSE_OK:
         conn_consume(c->conn, c->head.consumed);
         c->requests++;
-        if (c->req.framing == HTTP_BODY_LENGTH && is_over(c, c->req.content_length))
+        if (!access_request(c, &refusal, &why))
+            refuse(c, refusal, why);
+        else if (c->req.framing == HTTP_BODY_LENGTH && is_over(c, c->req.content_length))
             refuse(c, REPLY_BODY_TOO_LARGE, "");
         else if (c->req.method_id != HTTP_CONNECT)
             start_exchange(c);

@@ -45,6 +45,7 @@ struct client {
 
     struct arena arena; /* of the present request */
     struct peer peer;
+    const char *user; /* who its credentials say it is; NULL: none were asked for */
     struct h1_head head;
     struct http_req req;
     struct h1_body body;

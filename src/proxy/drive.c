@@ -233,6 +233,7 @@ static void record_request(const struct drive *d)
         .waited_ns = d->xch.run.waited_ns,
         .body_in = c->log.end,
         .body_out = c->relay.body_bytes,
+        .user = slice_str(c->user),
         .key = caller_label(d),
     };
     accesslog_request(&r);

@@ -89,6 +89,16 @@ static bool read_certificate(struct entrance *e, struct err *err)
            complain(e, LISTENER_ROW_tls_certificate, "tls_certificate", what.text, err);
 }
 
+static bool read_credentials(struct entrance *e, struct err *err)
+{
+    struct err what = {""};
+    if (e->rules.credentials_file == NULL)
+        return true;
+    e->credentials = credentials_read(e->rules.credentials_file, &what);
+    return e->credentials != NULL ||
+           complain(e, LISTENER_ROW_credentials_file, "credentials_file", what.text, err);
+}
+
 bool entrance_prepare(struct entrance *e, struct err *err)
 {
     e->users = xcalloc(e->rules.n_users, sizeof *e->users);
@@ -96,12 +106,13 @@ bool entrance_prepare(struct entrance *e, struct err *err)
         if (!find_user(e, e->rules.users[e->n_users], &e->users[e->n_users], err))
             return false;
     }
-    return read_certificate(e, err);
+    return read_credentials(e, err) && read_certificate(e, err);
 }
 
 void entrance_fini(struct entrance *e)
 {
     free(e->users);
+    credentials_free(e->credentials);
     SSL_CTX_free(e->tls);
 }
 

@@ -6,6 +6,7 @@
 #include "core/base/err.h"
 #include "core/config/config.h"
 #include "io/net/unixsock.h"
+#include "proxy/credentials.h"
 
 #include <openssl/ssl.h>
 
@@ -18,13 +19,14 @@ struct entrance {
     struct unixsock file;         /* of our own making; ino 0: none */
     uid_t *users;                 /* those of the rules, by number */
     size_t n_users;
-    SSL_CTX *tls; /* NULL: it is not spoken with the proxy itself */
+    struct credentials *credentials; /* NULL: none are asked for */
+    SSL_CTX *tls;                    /* NULL: it is not spoken with the proxy itself */
 };
 
 /* Takes the socket; the rules are borrowed. */
 void entrance_init(struct entrance *e, int fd, const struct listener_config *rules);
-/* Reads what the rules only name: users, a certificate. False with *err, which says where that name
- * is written. */
+/* Reads what the rules only name: users, credentials, a certificate. False with *err, which says
+ * where that name is written. */
 bool entrance_prepare(struct entrance *e, struct err *err);
 /* Leaves the socket alone. */
 void entrance_fini(struct entrance *e);

@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* The one status that must name a scheme (RFC 9110 15.5.8). */
+enum { PROXY_AUTHENTICATION_REQUIRED = 407 };
+
 struct row {
     unsigned status;
     const char *word, *code, *text;
@@ -72,8 +75,11 @@ void reply_write(struct conn *to, enum reply_kind kind, enum aws_wire wire, bool
 
     strbuf_printf(&head,
                   "HTTP/1.1 %u retryd\r\nX-Retryd-Error: %s\r\nX-Amzn-RequestId: retryd-%" PRIx64
-                  "\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s\r\n",
+                  "\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s%s\r\n",
                   row->status, row->word, xid, shapes[wire].content_type, body.n,
+                  row->status == PROXY_AUTHENTICATION_REQUIRED
+                      ? "Proxy-Authenticate: Basic realm=\"retryd\", charset=\"UTF-8\"\r\n"
+                      : "",
                   close ? "Connection: close\r\n" : "");
     conn_write(to, strbuf_slice(&head));
     if (!head_request)

@@ -12,7 +12,7 @@ import subprocess
 from arch import Check
 
 LIBRARIES = re.compile(r"^(libevent_core-2\.1|libssl|libcrypto|libyaml-0|libcares|libjansson|libexpat|libz|"
-                       r"libm|libc|ld-linux[\w-]*|libgcc_s|"
+                       r"libm|libc|libcrypt|ld-linux[\w-]*|libgcc_s|"
                        r"libasan|libubsan|liblsan|libresolv|librt|libpthread|libdl)\.so")
 FOREIGN = re.compile(r"^(evhttp_|evdns_|evrpc_|evtag_|bufferevent_openssl_|bufferevent_ssl_)")
 

@@ -40,6 +40,7 @@ LIBRARIES = {
     "ares": ["io/net"],
     "openssl/": ["io/tls", "io/net", "proxy", "daemon", "cmd"],
     "yaml.h": ["io/sources"],
+    "crypt.h": ["proxy"],
     # cmd: the vector files of `retryd simulate`; retryctl: what the daemon answers
     "jansson.h": ["core/aws", "cmd", "cmd/retryctl"],
     "expat.h": ["core/aws"],

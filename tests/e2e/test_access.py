@@ -1,6 +1,7 @@
 """Who may come in: addresses, users, how many of one peer.
 
 A docstring that begins with numbers names the security requirements that its test shows."""
+import base64
 import os
 import socket
 import subprocess
@@ -201,3 +202,130 @@ def test_private_addresses_of_a_listener(make_retryd):
     make_retryd(listeners=[{"address": "127.0.0.1:%d" % port, "private_addresses": "deny"}])
     for host in ("10.255.255.1", "172.16.0.1", "[fd00::1]"):
         assert get(dial_from("127.0.0.1", port), "http://%s/" % host).get("X-Retryd-Error") == "address_not_allowed"
+
+
+# ---- Proxy-Authorization
+
+
+def hashed(password, method="-6"):
+    return subprocess.run(["openssl", "passwd", method, password], check=True, stdout=subprocess.PIPE,
+                          text=True).stdout.strip()
+
+
+@pytest.fixture
+def locked(make_retryd, origin, tmp_path):
+    """A listener that asks for credentials: ann's password is "open sesame", bob's is "b:b"."""
+    def make(**more):
+        passwords = tmp_path / "passwords"
+        passwords.write_text("# names and hashes\nann:%s\nbob:%s\n" % (hashed("open sesame"), hashed("b:b", "-5")))
+        passwords.chmod(0o640)
+        port = free_port()
+        retryd = make_retryd(origin, **more.pop("config", {}),
+                             listeners=[dict({"address": "127.0.0.1:%d" % port, "credentials_file": str(passwords)},
+                                             **more)])
+        retryd.locked = port
+        return retryd
+
+    return make
+
+
+def basic(pair):
+    return b"Proxy-Authorization: Basic " + base64.b64encode(pair.encode()) + b"\r\n"
+
+
+def ask(wire, fields=b"", host="sts.amazonaws.com", body=b""):
+    wire.send(b"POST http://%s/ HTTP/1.1\r\nHost: %s\r\n%sContent-Length: %d\r\n\r\n" %
+              (host.encode(), host.encode(), fields, len(body)) + body)
+    return wire.response()
+
+
+def tunnel(wire, fields=b"", host="sts.amazonaws.com"):
+    wire.send(b"CONNECT %s:443 HTTP/1.1\r\nHost: %s:443\r\n%s\r\n" % (host.encode(), host.encode(), fields))
+    return wire.response("CONNECT", body=False)
+
+
+def test_credentials_of_a_request(locked, origin):
+    """I1, C8, K2: right ones are served and never forwarded; the log has the name and no secret."""
+    retryd = locked()
+    wire = dial_from("127.0.0.1", retryd.locked)
+    for pair in ("ann:open sesame", "bob:b:b", "ann:open sesame"):
+        answer = ask(wire, basic(pair) + b"X-Kept: yes\r\n", body=b"data")
+        assert answer.status == 200
+    for r in origin.requests():
+        names = [n.lower() for n, _ in r["headers"]]
+        assert "proxy-authorization" not in names and "x-kept" in names
+    assert [l["user"] for l in retryd.requests_logged(3)] == ["ann", "bob", "ann"]
+    with open(retryd.log_file) as f:
+        log = f.read()
+    assert "sesame" not in log and base64.b64encode(b"ann:open sesame").decode() not in log
+    assert ask(retryd.plain()).status == 200, "the other listener asks for none"
+
+
+@pytest.mark.parametrize("how", [ask, tunnel])
+@pytest.mark.parametrize("fields", [
+    b"", basic("ann:wrong"), basic("eve:open sesame"), basic("ann:open sesame").replace(b"Basic", b"Bearer"),
+    basic("ann:open sesame") * 2, b"Proxy-Authorization: Basic !\r\n", b"Proxy-Authorization: Basic\r\n",
+    b"Authorization: Basic YW5uOm9wZW4gc2VzYW1l\r\n", basic(":"), basic("ann:"), basic("ann:" + "x" * 600)])
+def test_without_right_credentials(locked, origin, how, fields):
+    """I1: 407 with the scheme, in words of its own; nothing reaches the origin."""
+    retryd = locked()
+    answer = how(dial_from("127.0.0.1", retryd.locked), fields)
+    assert (answer.status, answer.get("X-Retryd-Error")) == (407, "proxy_credentials")
+    assert answer.get("Proxy-Authenticate") == 'Basic realm="retryd", charset="UTF-8"'
+    assert answer.get("Connection") == "close"
+    assert origin.requests() == []
+
+
+def test_credentials_of_a_tunnel(locked, origin):
+    """I1: what is inside a tunnel has come in with its CONNECT; fields inside are not looked at, nor sent on."""
+    retryd = locked()
+    wire = dial_from("127.0.0.1", retryd.locked)
+    assert tunnel(wire, basic("ann:open sesame")).status == 200
+    inner = Wire(retryd.tls_context().wrap_socket(wire.sock, server_hostname="sts.amazonaws.com"))
+    for fields in (b"", basic("eve:wrong")):
+        inner.send(b"GET / HTTP/1.1\r\nHost: sts.amazonaws.com\r\n" + fields + b"\r\n")
+        assert inner.response().status == 200
+    assert all("proxy-authorization" not in [n.lower() for n, _ in r["headers"]] for r in origin.requests())
+    assert [l["user"] for l in retryd.requests_logged(2)] == ["ann", "ann"]
+
+
+def test_curl_with_credentials(locked):
+    """I1: as programs do it: the name and the password in the proxy URL."""
+    retryd = locked()
+
+    def curl(credentials, *more):
+        return subprocess.run(
+            ["curl", "-sS", "--noproxy", "", "-x", "http://%s127.0.0.1:%d" % (credentials, retryd.locked), "--cacert",
+             retryd.ca_file, "-o", "/dev/null", "-w", "%{http_connect} %{http_code}", "https://sts.amazonaws.com/",
+             *more], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=clean_env(),
+            timeout=TIMEOUT).stdout
+
+    assert curl("ann:open%20sesame@") == "200 200"
+    assert curl("ann:open%20sesame@", "--proxy-anyauth") == "200 200"
+    assert curl("ann:wrong@") == "407 000"
+    assert curl("") == "407 000"
+
+
+def test_guessing_holds_up_nobody(locked):
+    """I1, J11: checks of unknown credentials have a share of the time; known ones are served meanwhile."""
+    retryd = locked()
+    assert ask(dial_from("127.0.0.1", retryd.locked), basic("ann:open sesame")).status == 200
+    seen = set()
+    deadline = time.monotonic() + 60
+    n = 0
+    while 503 not in seen and time.monotonic() < deadline:
+        seen.add(ask(dial_from("127.0.0.2", retryd.locked), basic("eve:%d" % n)).status)
+        n += 1
+    assert seen == {407, 503}
+    assert ask(dial_from("127.0.0.1", retryd.locked), basic("ann:open sesame")).status == 200
+
+
+@pytest.mark.parametrize("text, mode, words", [("ann:plain\n", 0o600, ":1: no hash"), ("", 0o600, "no line"),
+                                               ("ann:$6$salt$x\n", 0o644, "others may read")])
+def test_credentials_file_is_checked_at_start(tmp_path, text, mode, words):
+    """K5, H3: a bad line is an error with its place; the file is not for everybody."""
+    path = tmp_path / "passwords"
+    path.write_text(text)
+    path.chmod(mode)
+    said = start_fails(tmp_path, listen=[], listeners=[{"address": "127.0.0.1:0", "credentials_file": str(path)}])
+    assert "listeners[0].credentials_file" in said and "%s" % path in said and words in said
