@@ -2,6 +2,7 @@
 #include "io/net/dial.h"
 #include "net_test.h"
 #include <event2/event.h>
+#include <sys/wait.h>
 
 struct fixture {
     struct loop *l;
@@ -22,6 +23,8 @@ struct fixture {
     enum net_fail failure;
     char detail[512];
     char got[256];
+    struct loop_timer drip;
+    size_t drops;
 };
 
 static void on_result(struct conn *c, enum conn_event ev, void *arg)
@@ -220,6 +223,41 @@ START_TEST(answers_that_are_no)
 }
 END_TEST
 
+static void on_drop(void *arg)
+{
+    struct fixture *f = arg;
+    static const char answer[] = "HTTP/1.1 200 OK\r\nX-A: b\r\n\r\nrest";
+    size_t at = f->drops++;
+    if (f->side.c == NULL || answer[at] == '\0')
+        return;
+    conn_write(f->side.c, slice_of(answer + at, 1));
+    conn_flush(f->side.c);
+    loop_timer_arm(&f->drip, 0);
+}
+
+START_TEST(an_answer_in_drops)
+{
+    struct fixture f;
+    start(&f);
+    f.answer = NULL;
+    f.dialer.connect_timeout_ns = 5 * NS_PER_S;
+    loop_timer_init(&f.drip, f.l, on_drop, &f);
+    struct dial_target t = origin;
+    t.parent = &f.parent;
+    ck_assert_ptr_nonnull(dial_start(&f.dialer, &t, on_dialled, &f));
+    settle(f.l);
+    ck_assert_int_eq(f.told, 0);
+    loop_timer_arm(&f.drip, 0);
+    run(f.l);
+    ck_assert_msg(f.told == 1 && f.failure == NET_OK, "%s", f.detail);
+    while (strlen(f.got) < 4)
+        run(f.l);
+    ck_assert_str_eq(f.got, "rest");
+    loop_timer_fini(&f.drip);
+    finish(&f);
+}
+END_TEST
+
 START_TEST(parent_is_away)
 {
     struct fixture f;
@@ -349,6 +387,85 @@ START_TEST(tls_around_and_inside)
 }
 END_TEST
 
+static void on_end(struct conn *c, enum conn_event ev, void *arg)
+{
+    struct fixture *f = arg;
+    if (ev == CONN_READABLE)
+        conn_consume(c, conn_in(c).n);
+    if (ev == CONN_EOF || ev == CONN_BROKEN) {
+        snprintf(f->got, sizeof f->got, "%s",
+                 ev == CONN_EOF ? "end" : net_fail_name(conn_failure(c)));
+        loop_stop(f->l);
+    }
+}
+
+/* A parent and the origin behind it, blocking and in OpenSSL's own terms; never returns. */
+static void play_both(int listening, SSL_CTX *outer_ctx, SSL_CTX *inner_ctx, int how)
+{
+    char head[1024];
+    int fd = accept(listening, NULL, NULL);
+    SSL *outer = acceptor(outer_ctx), *inner = acceptor(inner_ctx);
+    SSL_set_fd(outer, fd);
+    if (SSL_accept(outer) != 1 || SSL_read(outer, head, sizeof head) <= 0 ||
+        SSL_write(outer, "HTTP/1.1 200 OK\r\n\r\n", 19) != 19)
+        _exit(1);
+    BIO *between = BIO_new(BIO_f_ssl());
+    BIO_set_ssl(between, outer, BIO_NOCLOSE);
+    SSL_set_bio(inner, between, between);
+    if (SSL_accept(inner) != 1 || SSL_write(inner, "x", 1) != 1)
+        _exit(1);
+    SSL_read(inner, head, 1); /* the test is ready */
+    if (how == 0)
+        SSL_shutdown(inner);
+    if (how <= 1)
+        SSL_shutdown(outer);
+    if (how == 3)
+        reset(fd);
+    _exit(0);
+}
+
+/* D5: with two layers only the inner close_notify ends the stream in order. */
+START_TEST(ends_of_tls_in_tls)
+{
+    static const char *const want[] = {"end", "truncated", "truncated", "reset"};
+    struct fixture f;
+    X509 *outer, *inner;
+    start(&f);
+    SSL_CTX *outer_ctx = make_server_ctx(&outer), *inner_ctx = make_server_ctx(&inner);
+    struct tlsclient *to_parent = trusting(outer), *to_origin = trusting(inner);
+    struct dial_target t = {.host = "localhost", .port = 443, .tls = to_origin};
+    struct err err;
+    f.parent.tls = to_parent;
+    f.parent.host = "localhost";
+    f.parent.is_ip = false;
+    f.dialer.dns = dns_new(f.l, NS_PER_S, &err);
+    f.dialer.connect_timeout_ns = 5 * NS_PER_S;
+    event_del(f.ev);
+    pid_t child = fork();
+    if (child == 0)
+        play_both(f.listening, outer_ctx, inner_ctx, _i);
+    dial(&f, t);
+    ck_assert_msg(f.failure == NET_OK, "%s", f.detail);
+    conn_set_owner(f.conn, on_end, &f);
+    conn_write(f.conn, SLICE("x"));
+    conn_flush(f.conn);
+    run(f.l);
+    ck_assert_str_eq(f.got, want[_i]);
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    hang_up(&f);
+    tlsclient_free(to_parent);
+    tlsclient_free(to_origin);
+    SSL_CTX_free(outer_ctx);
+    SSL_CTX_free(inner_ctx);
+    X509_free(outer);
+    X509_free(inner);
+    dns_free(f.dialer.dns);
+    finish(&f);
+}
+END_TEST
+
 /* The parent's certificate is verified like any other, and a bad one is final. */
 START_TEST(parent_is_verified)
 {
@@ -394,6 +511,8 @@ static TCase *tcase_parent(void)
     tcase_add_test(tc, parent_is_away);
     tcase_add_test(tc, address_rules);
     tcase_add_loop_test(tc, tls_around_and_inside, 0, 4);
+    tcase_add_loop_test(tc, ends_of_tls_in_tls, 0, 4);
+    tcase_add_test(tc, an_answer_in_drops);
     tcase_add_test(tc, parent_is_verified);
     tcase_add_test(tc, absolute_form_needs_no_connect);
     return tc;
