@@ -101,53 +101,54 @@ static const struct {
     enum http_method method;
     const char *text;
     unsigned attempts;
-    bool last; /* the connection ends with it */
+    bool last;        /* the connection ends with it */
+    const char *body; /* "B": BULK of them */
 } requests[] = {
-    {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "\r\n", 3, false},
+    {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "\r\n", 3, false, ""},
     {HTTP_PUT, "PUT http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "Content-Length: 5\r\n\r\nhello", 3,
-     false},
+     false, "hello"},
     {HTTP_POST,
      "POST http://" DDB
      "/q# HTTP/1.1\r\n" HOST(DDB) "X-Amz-Target: DynamoDB_20120810.GetItem\r\n"
                                   "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-     4, false},
+     4, false, "{}"},
     {HTTP_PUT,
      "PUT http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "Content-Length: 9\r\n\r\nhell|o you", 3,
-     false},
+     false, "hello you"},
     {HTTP_PUT,
      "PUT http://" AWS
      "/b/q# HTTP/1.1\r\n" HOST(AWS) "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n|hello",
-     3, false},
-    {HTTP_HEAD, "HEAD http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "\r\n", 3, false},
-    {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.0\r\n\r\n", 3, true},
-    {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.1\r\nHo|st: " AWS "\r\n\r\n", 3, false},
+     3, false, "hello"},
+    {HTTP_HEAD, "HEAD http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "\r\n", 3, false, ""},
+    {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.0\r\n\r\n", 3, true, ""},
+    {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.1\r\nHo|st: " AWS "\r\n\r\n", 3, false, ""},
     {HTTP_GET, "GET http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "Connection: close\r\n\r\n", 3,
-     true},
+     true, ""},
     {HTTP_PUT,
      "PUT http://" AWS
      "/b/q# HTTP/1.1\r\n" HOST(AWS) "Transfer-Encoding: chunked\r\n\r\n5\r\nhel|lo\r\n0\r\n\r\n",
-     3, false},
-    {HTTP_GET, "GET http://plain.test/q# HTTP/1.1\r\n" HOST("plain.test") "\r\n", 1, false},
+     3, false, "hello"},
+    {HTTP_GET, "GET http://plain.test/q# HTTP/1.1\r\n" HOST("plain.test") "\r\n", 1, false, ""},
     {HTTP_POST,
      "POST http://plain.test/q# HTTP/1.1\r\n" HOST("plain.test") "Content-Length: 1\r\n\r\n|x", 1,
-     false},
+     false, "x"},
     {HTTP_PUT, "PUT http://" AWS "/b/q# HTTP/1.1\r\n" HOST(AWS) "Content-Length: 300000\r\n\r\n", 3,
-     false},
+     false, "B"},
     {HTTP_POST,
      "POST http://" AWS "/b/q#?uploads HTTP/1.1\r\n" HOST(AWS) "Content-Length: 0\r\n\r\n", 3,
-     false},
+     false, ""},
     {HTTP_OTHER,
      "OPTIONS http://plain.test/q# HTTP/1.1\r\n" HOST("plain.test") "Max-Forwards: 0\r\n\r\n", 1,
-     true},
+     true, ""},
     {HTTP_GET,
      "GET http://plain.test/q# HTTP/1.1\r\n" HOST(
          "plain.test") "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-     1, false},
+     1, false, ""},
     {HTTP_POST,
      "POST http://" SQS "/q# HTTP/1.1\r\n" HOST(
          SQS) "X-Amz-Target: AmazonSQS.ReceiveMessage\r\n"
               "Content-Type: application/x-amz-json-1.0\r\nContent-Length: 2\r\n\r\n{}",
-     3, false},
+     3, false, "{}"},
 };
 
 /* As many of these bytes as the socket takes. */
@@ -177,6 +178,7 @@ static void begin_request(struct fakes *p, struct fake_client *c, unsigned kind)
              (int)(n - (size_t)(hash + 1 - from)), hash + 1);
     say(c->fd, slice_str(text));
     c->bulk = strstr(text, "300000") != NULL ? BULK : 0;
+    p->kinds[number] = kind;
     p->allowed[number] = requests[kind].attempts;
     c->methods[c->n_requests++] = requests[kind].method;
     c->refusing = requests[kind].last;
@@ -524,7 +526,7 @@ static bool judge_answer(const struct fakes *p, const struct fake_client *c, enu
             strbuf_put(&data, piece);
             at += used;
         } while (got == PARSE_MORE && used > 0);
-        bool complete = body.done || (c->eof && h1_body_eof(&body));
+        bool complete = body.done || (c->eof && !p->faulted && h1_body_eof(&body));
         judge_body(p, strbuf_slice(&data), complete);
         h1_body_fini(&body);
         *in = slice_of(in->p + at, in->n - at);
@@ -536,11 +538,68 @@ static bool judge_answer(const struct fakes *p, const struct fake_client *c, enu
     return more;
 }
 
+static void judge_upload(const struct fakes *p, struct slice target, struct slice body,
+                         bool complete)
+{
+    size_t q = slice_index(target, 'q');
+    unsigned number = 0;
+    for (size_t i = q + 1; i < target.n && target.p[i] >= '0' && target.p[i] <= '9'; i++)
+        number = number * 10 + (unsigned)(target.p[i] - '0');
+    ASSERT(number < p->n_sent);
+    const char *sent = requests[p->kinds[number]].body;
+    bool bulk = sent[0] == 'B';
+    size_t n = bulk ? BULK : strlen(sent);
+    ASSERT(complete ? body.n == n : body.n <= n);
+    for (size_t i = 0; i < body.n; i++)
+        ASSERT(body.p[i] == sent[bulk ? 0 : i]);
+}
+
+/* What the origin got on one connection: the requests as they were sent, whatever was repeated. */
+static void judge_origin(const struct fakes *p, const struct fake_origin *o)
+{
+    struct slice in = strbuf_slice(&o->got);
+    for (bool more = true; more && in.n > 0;) {
+        struct h1_head head = {0};
+        struct http_req req;
+        struct arena arena;
+        struct h1_body body;
+        struct strbuf data;
+        arena_init(&arena);
+        strbuf_init(&data, GOT_MAX);
+        enum parse got = h1_parse_request(&head, in.p, in.n, &h1_request_limits, &arena, &req);
+        ASSERT(got != PARSE_BAD);
+        more = got == PARSE_OK && !header_has(&req.fields, SLICE("Upgrade"));
+        if (more) {
+            size_t at = head.consumed, used;
+            struct slice piece;
+            h1_body_init(&body, req.framing, req.content_length);
+            do {
+                got = h1_body_read(&body, in.p + at, in.n - at, &arena, &used, &piece);
+                ASSERT(got != PARSE_BAD);
+                strbuf_put(&data, piece);
+                at += used;
+            } while (got == PARSE_MORE && used > 0);
+            more = body.done;
+            judge_upload(p, req.target, strbuf_slice(&data), more);
+            h1_body_fini(&body);
+            in = slice_of(in.p + at, in.n - at);
+        }
+        strbuf_fini(&data);
+        arena_fini(&arena);
+    }
+}
+
 void fakes_judge(const struct fakes *p)
 {
+    bool client_raw = false;
+    for (unsigned i = 0; i < p->n_clients; i++)
+        client_raw = client_raw || p->clients[i].unchecked;
+    for (unsigned i = 0; i < p->n_origins && !client_raw; i++)
+        judge_origin(p, &p->origins[i]);
     fakes_totals.requests += p->n_sent;
     for (unsigned i = 0; i < p->n_sent; i++) {
-        ASSERT(p->attempts[i] <= p->allowed[i]);
+        /* Told that a pooled connection broke before the answer, the proxy repeats for nothing. */
+        ASSERT(p->attempts[i] <= p->allowed[i] * (p->faulted ? 2 : 1));
         fakes_totals.attempts += p->attempts[i];
     }
     for (unsigned i = 0; i < p->n_clients && !p->origin_raw; i++) {

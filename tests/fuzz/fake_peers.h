@@ -69,7 +69,9 @@ struct fakes {
     unsigned attempts[FAKES_REQUESTS], allowed[FAKES_REQUESTS];
     bool clients_stall, origin_stalls;
     bool origin_gone; /* resets whatever comes */
-    bool origin_raw;  /* it said what we cannot follow: contents are not judged */
+    bool faulted;     /* the proxy was told that a good connection is broken: its end is no cut */
+    unsigned kinds[FAKES_REQUESTS]; /* of the requests, by number */
+    bool origin_raw;                /* it said what we cannot follow: contents are not judged */
 };
 
 bool fakes_open_doors(struct fakes_doors *d);

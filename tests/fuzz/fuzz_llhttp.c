@@ -22,9 +22,11 @@
 
 #include "llhttp_reading.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size);
@@ -127,6 +129,21 @@ static size_t read_ours(struct reading *r, struct slice wire)
     return at;
 }
 
+/* By hand, for libFuzzer's timer interrupts what blocks. */
+static void write_all(const void *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(STDOUT_FILENO, p, n);
+        if (done < 0 && errno != EINTR) {
+            perror("records");
+            exit(1);
+        }
+        size_t k = done > 0 ? (size_t)done : 0;
+        p = (const char *)p + k;
+        n -= k;
+    }
+}
+
 /* Little-endian: u8 side and method, u32 bytes of the wire, u32 of our text, u32 messages; then
  * both. */
 static void put_record(const struct reading *ours, uint8_t first, struct slice wire)
@@ -135,9 +152,9 @@ static void put_record(const struct reading *ours, uint8_t first, struct slice w
     const uint32_t sizes[3] = {(uint32_t)wire.n, (uint32_t)ours->text.n, (uint32_t)ours->n};
     for (size_t i = 0; i < 12; i++)
         head[1 + i] = (unsigned char)(sizes[i / 4] >> 8 * (i % 4));
-    fwrite(head, 1, sizeof head, stdout);
-    fwrite(wire.p, 1, wire.n, stdout);
-    fwrite(ours->text.p, 1, ours->text.n, stdout);
+    write_all(head, sizeof head);
+    write_all(wire.p, wire.n);
+    write_all(ours->text.p, ours->text.n);
 }
 
 static void compare(const struct reading *ours, const struct reading *theirs, bool refused)

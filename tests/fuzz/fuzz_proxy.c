@@ -1,15 +1,18 @@
 /* The whole proxy in one process, between clients and an origin that do as the input says: each
- * byte is a step of one of them, of the network or of the clock. Connections are real (loopback, so
- * that a reset is a reset), time is not: clock_gettime() of this program answers for the loop and
- * for libevent, and random numbers come from the input's size. TLS is not entered; bytes are.
+ * byte is a step of one of them, of the network, of the clock, or a system call that shall fail
+ * (faults.h). Connections are real (loopback, so that a reset is a reset), time is not:
+ * clock_gettime() of this program answers for the loop and for libevent, and random numbers come
+ * from the input's size. No TLS handshake succeeds.
  *
  * Invariants, checked at the end:
  *   - a request reaches the origin at most max_attempts times (a pooled connection that was stale
  * does not count);
+ *   - the body of a request is what the client sent, and whole only if that was whole;
  *   - the body of an answer is of one answer of the origin, never of two;
  *   - an answer that looks complete to the client was complete at the origin, and is as long;
  *   - a drain comes to its end; afterwards no descriptor is left, nor memory (LeakSanitizer). */
 #include "fake_peers.h"
+#include "faults.h"
 
 #include "../unit/core/config/lines.h"
 #include "io/obs/log.h"
@@ -188,8 +191,8 @@ static void say_totals(void)
     const struct fakes_totals *t = &fakes_totals;
     fprintf(stderr,
             "proxy: %" PRIu64 " requests, %" PRIu64 " attempts at the origin, %" PRIu64
-            " answers delivered, %" PRIu64 " cut, %" PRIu64 " of our own\n",
-            t->requests, t->attempts, t->delivered, t->cut, t->own);
+            " answers delivered, %" PRIu64 " cut, %" PRIu64 " of our own, %" PRIu64 " faults\n",
+            t->requests, t->attempts, t->delivered, t->cut, t->own, faults_injected);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -228,10 +231,12 @@ static void stop(void *loop)
 /* Turns that do not wait. */
 static void turn(struct world *w, unsigned n)
 {
+    faults_on = true;
     for (unsigned i = 0; i < n; i++) {
         loop_defer(w->loop, stop, w->loop);
         loop_run(w->loop);
     }
+    faults_on = false;
     fakes_read(&w->fakes);
 }
 
@@ -314,6 +319,8 @@ static void step(struct world *w, const uint8_t **in, const uint8_t *end)
     default:
         if (how == 15)
             begin_drain(w);
+        else
+            faults_order(how);
         break;
     }
     turn(w, 2);
@@ -346,6 +353,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     static struct world w;
     struct err err = {.text = ""};
     int fd_before = lowest_free_fd();
+    faults_reset();
     random_state = size * 0x9e3779b97f4a7c15u;
     const struct region_options options = {.slots = REGION_SLOTS_MIN};
     struct region *region = region_open(&options, &err);
@@ -370,6 +378,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     turn(&w, 2);
     loop_free(w.loop);
     region_close(region);
+    w.fakes.faulted = faults_broke;
     fakes_judge(&w.fakes);
     fakes_fini(&w.fakes);
     ASSERT(lowest_free_fd() == fd_before);
