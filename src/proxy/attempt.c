@@ -35,6 +35,13 @@ static int64_t now_of(const struct attempt *at)
     return loop_now_ns(px_of(at)->loop);
 }
 
+/* The buffer has grown, or is gone: its bytes count in the total. */
+static void count_held(struct attempt *at)
+{
+    bodylog_count_held(&px_of(at)->replay, at->held_counted, at->held.cap);
+    at->held_counted = at->held.cap;
+}
+
 /* Forgets the response; the request side is reset by attempt_dial. */
 static void reset_response(struct attempt *at)
 {
@@ -47,6 +54,7 @@ static void reset_response(struct attempt *at)
     if (at->held.cap > HELD_KEEP_BYTES)
         strbuf_fini(&at->held);
     strbuf_reset(&at->held);
+    count_held(at);
     at->held.max = max;
     arena_reset(&at->arena);
 }
@@ -69,6 +77,7 @@ void attempt_fini(struct attempt *at)
     ASSERT(at->conn == NULL && at->dial == NULL);
     reset_response(at);
     strbuf_fini(&at->held);
+    count_held(at);
     arena_fini(&at->arena);
     loop_timer_fini(&at->timer);
     loop_timer_fini(&at->turn);
@@ -243,6 +252,13 @@ static void relayed(struct attempt *at)
     drive_event(at->drive, &(struct xch_event){.kind = XEV_END, .keep = reusable(at)});
 }
 
+/* The bound is met, or there is no room for more of it (E6). A code is near the beginning. */
+static bool held_enough(const struct attempt *at)
+{
+    return at->held.n >= at->hold.bytes ||
+           (at->held.n >= HELD_KEEP_BYTES && !bodylog_has_room(&px_of(at)->replay));
+}
+
 /* One piece of the body: to where the phase says. False: no more for now. */
 static bool take_piece(struct attempt *at, struct slice piece)
 {
@@ -251,7 +267,8 @@ static bool take_piece(struct attempt *at, struct slice piece)
         return !conn_out_full(client_of(at)->conn);
     }
     strbuf_put(&at->held, piece);
-    return at->held.n < at->hold.bytes;
+    count_held(at);
+    return !held_enough(at);
 }
 
 /* In HOLD never more than the bound is taken off the connection: the rest stays there for the
@@ -289,7 +306,7 @@ static void read_body(struct attempt *at)
             return;
         }
     }
-    if (at->phase == ATTEMPT_HOLD && at->held.n >= at->hold.bytes) {
+    if (at->phase == ATTEMPT_HOLD && held_enough(at)) {
         judge_held(at, false);
         return;
     }

@@ -59,8 +59,9 @@ struct attempt {
     unsigned interim;
     struct hold hold;
     struct strbuf held;
-    bool whole;     /* the response was read to its end */
-    bool saw_bytes; /* any byte of a response arrived */
+    size_t held_counted; /* of its memory, in the total of the worker */
+    bool whole;          /* the response was read to its end */
+    bool saw_bytes;      /* any byte of a response arrived */
 };
 
 void attempt_init(struct attempt *at, struct drive *d);

@@ -22,7 +22,8 @@ enum { BODYLOG_BLOCK_BYTES = 16 * 1024, BODYLOG_WINDOW_BYTES = 256 * 1024 };
 
 /* What all bodies of a worker share. */
 struct bodylog_shared {
-    uint64_t memory_used, memory_max; /* bytes of blocks, all logs */
+    uint64_t memory_used,
+        memory_max; /* bytes of blocks, all logs, and of responses that are held */
     uint64_t disk_used, disk_max;
     const char *dir; /* for replay files */
     bool told;       /* that it takes none: once a worker */
@@ -51,6 +52,18 @@ struct bodylog {
 struct bodycur {
     uint64_t at;
 };
+
+/* What is held of responses counts, too (security requirement E6): a buffer that had `before` bytes
+ * has `after` now. It may pass the bound, and is to be let go then. */
+static inline void bodylog_count_held(struct bodylog_shared *shared, size_t before, size_t after)
+{
+    shared->memory_used = shared->memory_used - before + after;
+}
+
+static inline bool bodylog_has_room(const struct bodylog_shared *shared)
+{
+    return shared->memory_used <= shared->memory_max;
+}
 
 /* All-zero memory to a usable, empty log. Costs nothing until the first byte. */
 void bodylog_init(struct bodylog *log, struct bodylog_shared *shared, uint64_t memory_max_bytes,

@@ -41,19 +41,16 @@ static bool can_park(void *arg)
 {
     struct drive *d = arg;
     /* While the proxy is being stopped the error at hand is the better answer. */
-    return !d->px->draining && d->px->n_parked < d->px->config->max_parked &&
-           !client_is_gone(d->client);
+    return !d->px->draining && parking_has_room(&d->px->parking, budgets_id(d->route.budget)) &&
+           bodylog_has_room(&d->px->replay) && !client_is_gone(d->client);
 }
 
 static void park(struct drive *d, bool on)
 {
-    if (d->parked == on)
-        return;
-    d->parked = on;
-    if (on)
-        d->px->n_parked++;
-    else
-        d->px->n_parked--;
+    if (on && !drive_is_parked(d))
+        parking_enter(&d->px->parking, budgets_id(d->route.budget), &d->place);
+    else if (!on)
+        parking_leave(&d->place);
 }
 
 static void on_timer(void *arg)
@@ -485,7 +482,7 @@ void drive_client_gone(struct drive *d, const char *end)
 
 bool drive_is_parked(const struct drive *d)
 {
-    return d->parked;
+    return d->place.client != NULL;
 }
 
 void drive_give_up(struct drive *d)

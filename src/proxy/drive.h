@@ -23,9 +23,9 @@ struct drive {
     struct xch_event pending[DRIVE_MAX_PENDING];
     unsigned n_pending;
     bool stepping;
-    bool parked;
-    bool begun;  /* the machine was started: what it hangs on is known */
-    bool looked; /* at the body, for the operation */
+    struct parking_place place; /* while it waits on its timer */
+    bool begun;                 /* the machine was started: what it hangs on is known */
+    bool looked;                /* at the body, for the operation */
     bool told_unreplayable;
 
     uint64_t xid;

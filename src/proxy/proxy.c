@@ -24,6 +24,7 @@ static const struct conn_limits upstream_limits = {
 unsigned proxy_count(struct proxy *px, int change)
 {
     px->n_clients += (unsigned)change;
+    memtrim_count(&px->memtrim, px->n_clients);
     return px->door != NULL ? px->door->count(px->door->arg, px->n_clients) : px->n_clients;
 }
 
@@ -152,8 +153,10 @@ struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err)
     list_init(&px->clients);
     list_init(&px->tunnels);
     admission_init(&px->admission);
+    parking_init(&px->parking, config->max_parked);
     list_init(&px->lingers);
     handshakes_init(&px->handshakes, px->loop, connect_start_handshake, connect_cut_handshake);
+    memtrim_init(&px->memtrim, px->loop);
     loop_timer_init(&px->drain_timer, px->loop, on_drain_deadline, px);
     px->replay = (struct bodylog_shared){.memory_max = config->replay_memory_total_bytes,
                                          .disk_max = config->replay_disk_total_bytes,
@@ -176,6 +179,7 @@ static void release(void *obj)
     loop_timer_fini(&px->drain_timer);
     handshakes_fini(&px->handshakes);
     refusals_free(px->refusals);
+    memtrim_fini(&px->memtrim);
     ways_free(px->ways);
     free(px->doorways);
     free(px->allow);

@@ -21,6 +21,7 @@
 #include "core/config/config.h"
 #include "io/net/dial.h"
 #include "io/net/listener.h"
+#include "io/net/memtrim.h"
 #include "io/net/pool.h"
 #include "io/net/slots.h"
 #include "io/shm/budgets.h"
@@ -30,6 +31,7 @@
 #include "proxy/bodylog.h"
 #include "proxy/entrance.h"
 #include "proxy/handshakes.h"
+#include "proxy/parking.h"
 #include "proxy/peer.h"
 #include "proxy/refusals.h"
 #include "proxy/ways.h"
@@ -87,7 +89,8 @@ struct proxy {
     struct list tunnels;
     struct list lingers;
     unsigned n_clients; /* connections in the three lists: max_clients bounds them all */
-    unsigned n_parked;  /* exchanges that wait on a timer */
+    struct parking parking;
+    struct memtrim memtrim;
     uint64_t next_xid;
     char via[PROXY_VIA_MAX]; /* pseudonym of this install, without the version */
 
