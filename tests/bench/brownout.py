@@ -6,6 +6,7 @@ bucket with a burst of 100; 200/s from second 60 on) and answers the rest with 4
 if a bound was missed. The same world is simulated by brownout_sim.c, for limiters that are not shared.
 """
 import asyncio
+import math
 import os
 import random
 import socket
@@ -212,36 +213,41 @@ def table(runs):
 # --- drawing -----------------------------------------------------------------------------------------------
 
 COLOURS = {"adaptive": "#0969da", "standard": "#d1242f"}
-WIDTH, LEFT, RIGHT, HEIGHT, GAP, TOP = 720, 70, 20, 120, 44, 64
+GREY, INK, RULE = "#57606a", "#1f2328", "#d8dee4"
+WIDTH, LEFT, RIGHT, HEIGHT, GAP, TOP = 760, 64, 24, 140, 62, 144
 
 
 class Panel:
-    """Seconds to the right, a quantity upwards from 0 to `most`."""
+    """Seconds to the right, a quantity upwards between the first and the last of `ticks`."""
 
-    def __init__(self, number, title, most, unit=""):
+    def __init__(self, number, title, ticks, unit="", logarithmic=False):
         self.top = TOP + number * (HEIGHT + GAP)
-        self.most, self.out = most, []
-        self.text(LEFT, self.top - 8, title, "start", "600")
-        for i in range(3):
-            value = most * i / 2
+        self.ticks, self.logarithmic, self.out = ticks, logarithmic, []
+        self.text(LEFT, self.top - 12, title, "start", "600", INK)
+        for value in ticks:
             y = self.y(value)
-            self.out.append('<path d="M%d %.1fH%d" stroke="#d0d7de"/>' % (LEFT, y, WIDTH - RIGHT))
+            self.out.append('<path d="M%d %.1fH%d" stroke="%s"/>' % (LEFT, y, WIDTH - RIGHT, RULE))
             self.text(LEFT - 8, y + 4, "{:,.0f}".format(value) + unit, "end")
         for second in range(0, SECONDS + 1, 15):
-            self.text(self.x(second), self.top + HEIGHT + 15, "%d s" % second, "middle")
+            self.text(self.x(second), self.top + HEIGHT + 17, "%d s" % second, "middle")
+        self.out.append('<path d="M%.0f %.1fV%.1f" stroke="%s" stroke-dasharray="2 3"/>' %
+                        (self.x(DOUBLED_AT), self.top, self.top + HEIGHT, GREY))
 
     def x(self, second):
         return LEFT + (WIDTH - LEFT - RIGHT) * second / SECONDS
 
     def y(self, value):
-        return self.top + HEIGHT * (1 - min(value, self.most) / self.most)
+        low, high = self.ticks[0], self.ticks[-1]
+        value = max(low, min(value, high))
+        part = math.log(value / low) / math.log(high / low) if self.logarithmic else (value - low) / (high - low)
+        return self.top + HEIGHT * (1 - part)
 
-    def text(self, x, y, words, anchor, weight="400", colour="#57606a"):
+    def text(self, x, y, words, anchor, weight="400", colour=GREY):
         self.out.append('<text x="%.0f" y="%.1f" text-anchor="%s" font-weight="%s" fill="%s">%s</text>' %
                         (x, y, anchor, weight, colour, words))
 
-    def line(self, values, colour, more='stroke-width="1.8"'):
-        path = "L".join("%.0f %.1f" % (self.x(s), self.y(v)) for s, v in values)
+    def line(self, values, colour, more='stroke-width="2" stroke-linejoin="round"'):
+        path = "L".join("%.1f %.1f" % (self.x(s), self.y(v)) for s, v in values)
         self.out.append('<path d="M%s" fill="none" stroke="%s" %s/>' % (path, colour, more))
 
 
@@ -255,29 +261,41 @@ def middles(series):
     return [(second + 0.5, value) for second, value in enumerate(series)]
 
 
+def legend(runs):
+    """What the lines are, and the means of the middle of the run."""
+    out = []
+    for i, (mode, colour) in enumerate(COLOURS.items()):
+        f, y = runs[mode], 58 + 20 * i
+        out.append('<path d="M%d %dh26" stroke="%s" stroke-width="3"/>' % (LEFT, y - 4, colour))
+        out.append('<text x="%d" y="%d" fill="%s"><tspan font-weight="600" fill="%s">%s</tspan>: of %s requests/s at the '
+                   'origin %.1f %% throttled; %s requests/s served, %s failed</text>' %
+                   (LEFT + 34, y, INK, colour, mode, "{:,.0f}".format(f.rate(f.sends, 20, 60)),
+                    100 * f.share_throttled(20, 60), "{:,.0f}".format(sum(f.rate(s, 20, 60) for s in f.served)),
+                    "{:,.0f}".format(f.rate(f.failed, 20, 60))))
+    return out
+
+
 def drawing(runs):
-    """Both runs. The adaptive one has the first panel to itself: on the scale of the other it is flat."""
-    adaptive, standard = runs["adaptive"], runs["standard"]
-    load = Panel(0, "Requests/s that reach the origin, adaptive mode (grey: what it serves)", 3 * RATE)
-    load.line([(0, RATE), (DOUBLED_AT, RATE), (DOUBLED_AT, 2 * RATE), (SECONDS, 2 * RATE)], "#8c959f",
-              'stroke-width="1.2" stroke-dasharray="5 3"')
-    load.line(middles(adaptive.sends), COLOURS["adaptive"])
-    both = [Panel(1, "Requests/s that reach the origin, both modes", round_up(max(standard.sends))),
-            Panel(2, "Of these, throttled", 100, " %"),
-            Panel(3, "Requests/s that fail for the client", round_up(max(standard.failed)))]
+    """Both runs. The load has a logarithmic scale: standard mode sends some fifty times as much."""
+    load = Panel(0, "Load of the origin: requests/s that reach it (dashed: what it serves)", [1, 10, 100, 1000, 10000],
+                 logarithmic=True)
+    load.line([(0, RATE), (DOUBLED_AT, RATE), (DOUBLED_AT, 2 * RATE), (SECONDS, 2 * RATE)], GREY,
+              'stroke-width="1.5" stroke-dasharray="6 4"')
+    most = round_up(max(runs["standard"].failed))
+    panels = [load, Panel(1, "Throttled: share of these", [0, 25, 50, 75, 100], " %"),
+              Panel(2, "Failed: requests/s that end with an error for the client", [0, most / 2, most])]
     for mode in ("standard", "adaptive"):
         f = runs[mode]
         shares = [100 * f.share_throttled(s, s + 1) for s in range(SECONDS)]
-        for panel, series in zip(both, (f.sends, shares, f.failed)):
+        for panel, series in zip(panels, (f.sends, shares, f.failed)):
             panel.line(middles(series), COLOURS[mode])
-    height = both[-1].top + HEIGHT + 28
-    head = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">' %
-            (WIDTH, height), '<rect width="100%" height="100%" fill="#fff"/>',
-            '<text x="%d" y="22" font-size="14" font-weight="600" fill="#1f2328">%d clients, %d workers, an origin that '
-            'serves %d/s, and %d/s from second %d on</text>' % (LEFT, CLIENTS, WORKERS, RATE, 2 * RATE, DOUBLED_AT)]
-    for i, (mode, colour) in enumerate(COLOURS.items()):
-        head.append('<text x="%d" y="40" font-weight="600" fill="%s">%s</text>' % (LEFT + 80 * i, colour, mode))
-    return "\n".join(head + [line for p in [load, *both] for line in p.out] + ["</svg>"]) + "\n"
+    height = panels[-1].top + HEIGHT + 30
+    head = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="DejaVu Sans, Verdana, sans-serif" '
+            'font-size="12">' % (WIDTH, height), '<rect width="100%" height="100%" fill="#fff"/>',
+            '<text x="%d" y="30" font-size="15" font-weight="600" fill="%s">%d clients, %d workers; the origin serves %d/s, '
+            'from %d s on %d/s</text>' % (LEFT, INK, CLIENTS, WORKERS, RATE, DOUBLED_AT, 2 * RATE), *legend(runs)]
+    head.append('<text x="%d" y="98" font-size="11" fill="%s">(means from 20 s to 60 s)</text>' % (LEFT + 34, GREY))
+    return "\n".join(head + [line for p in panels for line in p.out] + ["</svg>"]) + "\n"
 
 
 # --- all of it ---------------------------------------------------------------------------------------------
