@@ -276,9 +276,10 @@ def legend(runs):
 
 
 def drawing(runs):
-    """Both runs. The load has a logarithmic scale: standard mode sends some fifty times as much."""
-    load = Panel(0, "Load of the origin: requests/s that reach it (dashed: what it serves)", [1, 10, 100, 1000, 10000],
-                 logarithmic=True)
+    """Both runs. The load has a logarithmic scale: standard mode sends many times as much."""
+    decades = math.ceil(math.log10(max(runs["standard"].sends)))
+    load = Panel(0, "Load of the origin: requests/s that reach it (dashed: what it serves)",
+                 [10 ** n for n in range(decades + 1)], logarithmic=True)
     load.line([(0, RATE), (DOUBLED_AT, RATE), (DOUBLED_AT, 2 * RATE), (SECONDS, 2 * RATE)], GREY,
               'stroke-width="1.5" stroke-dasharray="6 4"')
     most = round_up(max(runs["standard"].failed))
