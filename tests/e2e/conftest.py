@@ -13,6 +13,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemons import Origin, Retryd, make_ca, retryd_path  # noqa: E402
 
 
+# Its runtimes are large: `./dev programs` installs them and asks for it.
+collect_ignore = [] if os.environ.get("RETRYD_PROGRAMS") else ["test_programs_heavy.py"]
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than a few seconds; run once, with the sanitizers")
 

@@ -4,6 +4,7 @@
     GET  /flaky              503, then "hello\\n" GET /files/... below `root`
     any  /echo               {"method", "target", "bytes", "sha256", "chunked", "expect", "headers"}
     PUT  /sink               {"bytes"}            any /git/...   `git http-backend` on `root`"""
+import asyncio
 import hashlib
 import http.server
 import json
@@ -217,6 +218,35 @@ class Http2Only:
         self.listener.close()
         for thread in self.threads:
             thread.join(25)
+
+
+class ReversingChat:
+    """A WebSocket server over TLS that answers each message with its reverse; it never speaks first."""
+
+    def __init__(self, authority):
+        self.loop, self.over, self.ready = asyncio.new_event_loop(), None, threading.Event()
+        self.context = Minted(authority).context
+        self.thread = threading.Thread(target=self.loop.run_until_complete, args=(self.serve(),))
+        self.thread.start()
+        assert self.ready.wait(20)
+
+    async def serve(self):
+        import websockets             # here, for those who have no use for it
+        self.over = asyncio.Event()
+        async with websockets.serve(self.talk, "127.0.0.1", 0, ssl=self.context) as server:
+            self.port = server.sockets[0].getsockname()[1]
+            self.ready.set()
+            await self.over.wait()
+
+    @staticmethod
+    async def talk(chat, _path=None):
+        async for message in chat:
+            await chat.send(message[::-1])
+
+    def stop(self):
+        self.loop.call_soon_threadsafe(self.over.set)
+        self.thread.join(20)
+        self.loop.close()
 
 
 def zero_file(path, n):
