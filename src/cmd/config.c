@@ -2,6 +2,7 @@
  * where the configuration or the command line is bad. */
 #include "cmd/cmd.h"
 #include "cmd/load.h"
+#include "proxy/entrance.h"
 #include "proxy/ways.h"
 
 #include <stdio.h>
@@ -124,6 +125,12 @@ static void try_files(const struct config *c)
     if (w == NULL)
         printf("warning: retryd would not start here: %s\n", err.text);
     ways_free(w);
+    for (size_t i = 0; i < c->n_listeners; i++) {
+        struct entrance e = {.rules = c->listeners[i]};
+        if (!entrance_prepare(&e, &err))
+            printf("warning: retryd would not start here: %s\n", err.text);
+        entrance_fini(&e);
+    }
 }
 
 int cmd_check(int argc, char **argv)

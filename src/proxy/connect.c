@@ -6,6 +6,7 @@
 #include "core/base/units.h"
 #include "core/tls/opening.h"
 #include "io/obs/log.h"
+#include "proxy/greeting.h"
 #include "proxy/linger.h"
 #include "proxy/route.h"
 #include "proxy/tunnel.h"
@@ -77,6 +78,7 @@ static void start_tunnel(struct client *c, const struct authority *to, const cha
     struct authority host = *to;
     const struct tunnel_terms terms = {
         .rules = c->listener,
+        .user = c->user,
         .via = c->via,
         .reason = reason,
         .answered = c->state == CLIENT_HELLO,
@@ -195,6 +197,10 @@ void connect_start_handshake(struct handshake *h)
 {
     struct client *c = list_entry(h, struct client, turn);
     struct err err = {""};
+    if (c->state == CLIENT_GREETING) {
+        greeting_handshake(c);
+        return;
+    }
     SSL *ssl = leafcache_ssl(c->px->leafcache, c->scope.host, c->scope.kind != AUTHORITY_NAME,
                              time(NULL), &err);
     if (ssl == NULL) {
@@ -210,6 +216,10 @@ void connect_start_handshake(struct handshake *h)
 void connect_cut_handshake(struct handshake *h)
 {
     struct client *c = list_entry(h, struct client, turn);
+    if (c->state == CLIENT_GREETING) {
+        greeting_cut(c);
+        return;
+    }
     log_failure(c, "crowded", "the handshake stood still while others waited for their turn");
     client_close(c, false);
 }

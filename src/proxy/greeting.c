@@ -28,7 +28,7 @@ static void on_left(void *arg)
     peers_leave(arg);
 }
 
-static void start_tls(struct client *c)
+void greeting_handshake(struct client *c)
 {
     struct err err = {""};
     SSL *ssl = tlsserver_listener_ssl(c->entrance->tls, &err);
@@ -37,8 +37,6 @@ static void start_tls(struct client *c)
         client_close(c, true);
         return;
     }
-    c->state = CLIENT_GREETING;
-    conn_deadline(c->conn, now_of(c) + c->px->config->tls_timeout_ns);
     conn_start_tls(c->conn, ssl);
 }
 
@@ -47,7 +45,9 @@ static void come_in(struct client *c, struct peer_count *count)
 {
     conn_set_guest(c->conn, c->peer.text, on_left, count);
     if (c->entrance->tls != NULL) {
-        start_tls(c);
+        c->state = CLIENT_GREETING;
+        conn_deadline(c->conn, now_of(c) + c->px->config->tls_timeout_ns);
+        handshakes_enter(&c->px->handshakes, &c->turn);
         return;
     }
     client_await_head(c);
@@ -104,6 +104,12 @@ void greeting_timeout(struct client *c)
         tell_failed(c, "no handshake in time");
     else
         access_tell_refused(c->px, c->entrance, &c->peer, "no PROXY protocol header in time");
+}
+
+void greeting_cut(struct client *c)
+{
+    tell_failed(c, "the handshake stood still while others waited for their turn");
+    client_close(c, true);
 }
 
 void greeting_broken(struct client *c)

@@ -14,5 +14,8 @@ void greeting_readable(struct client *c);
  * is closed. */
 void greeting_timeout(struct client *c);
 void greeting_broken(struct client *c);
+/* Its turn for the handshake with the proxy has come; or it has to give way to others. */
+void greeting_handshake(struct client *c);
+void greeting_cut(struct client *c);
 
 #endif

@@ -18,6 +18,7 @@ struct tunnel {
     struct slot slot; /* that of the upstream connection, if an exchange had it */
     struct authority to;
     const char *reason; /* for the log, or NULL */
+    const char *user;   /* the same */
     bool answered;      /* the client has its 200 */
     int64_t started_ns;
     unsigned ended; /* directions that saw their EOF */
@@ -43,6 +44,8 @@ static void record(const struct tunnel *t, const char *end)
     log_int(&l, "port", t->to.port);
     if (t->reason != NULL)
         log_str(&l, "reason", slice_str(t->reason));
+    if (t->user != NULL)
+        log_str(&l, "user", slice_str(t->user));
     log_str(&l, "end", slice_str(end));
     if (t->upstream != NULL) {
         log_int(&l, "bytes_up", (int64_t)conn_bytes_out(t->upstream));
@@ -241,6 +244,7 @@ void tunnel_start(struct proxy *px, struct conn *client, const struct authority 
 {
     struct tunnel *t = make(px, client, to);
     t->reason = terms->reason;
+    t->user = terms->user;
     t->answered = terms->answered;
     dial(t, terms);
 }

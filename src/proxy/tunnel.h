@@ -8,6 +8,7 @@
 
 struct tunnel_terms {
     const struct listener_config *rules; /* of the client's listener */
+    const char *user;                    /* as client.user */
     const char *via;                     /* for a parent proxy; NULL: none */
     const char *reason; /* why it is not opened although its host would be, a static word for the
                            log; NULL: it would not */

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from daemons import clean_env, elapsed, free_port
+from daemons import clean_env, elapsed, free_port, run_retryd
 from test_listeners import connect, get, start_fails, unix_dial
 from wire import TIMEOUT, Wire, until
 
@@ -287,6 +287,23 @@ def test_credentials_of_a_tunnel(locked, origin):
         assert inner.response().status == 200
     assert all("proxy-authorization" not in [n.lower() for n, _ in r["headers"]] for r in origin.requests())
     assert [l["user"] for l in retryd.requests_logged(2)] == ["ann", "ann"]
+
+
+def test_a_blind_tunnel_says_whose_it_is(locked, origin):
+    retryd = locked(config={"resolve": {"other.example:443": "127.0.0.1:%d" % origin.https}})
+    wire = dial_from("127.0.0.1", retryd.locked)
+    assert tunnel(wire, basic("bob:b:b"), "other.example").status == 200
+    wire.close()
+    (line,) = until(lambda: retryd.log("tunnel"), "its line")
+    assert line["user"] == "bob"
+
+
+def test_check_tries_the_files(tmp_path):
+    """K5: `retryd check` says that a file of a listener cannot be used."""
+    missing = tmp_path / "missing"
+    done = run_retryd("check", "--set", "listeners[0].address=127.0.0.1:1", "--set",
+                      "listeners[0].credentials_file=%s" % missing)
+    assert "would not start here" in done.stdout and str(missing) in done.stdout
 
 
 def test_curl_with_credentials(locked):

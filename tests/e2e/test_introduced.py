@@ -330,6 +330,16 @@ def test_handshake_in_time(over_tls):
     assert "in time" in line["detail"] and line["listener"] == "127.0.0.1:%d" % retryd.over_tls
 
 
+def test_a_crowd_of_handshakes(over_tls, certificate):
+    """F10: handshakes with the proxy that stand still do not keep out one that means it."""
+    retryd = over_tls()
+    crowd = [dial(retryd.over_tls) for _ in range(400)]
+    wire = tls_dial(retryd.over_tls, certificate)
+    assert get(wire, "http://sts.amazonaws.com/").status == 200
+    for w in crowd:
+        w.close()
+
+
 def test_both(over_tls, certificate):
     """I1: the PROXY header comes in the clear, TLS after it."""
     retryd = over_tls(proxy_protocol=["127.0.0.0/8"], clients=["192.0.2.7"])

@@ -274,6 +274,32 @@ static void warn_codes(struct warn *w, const struct rule *r)
     }
 }
 
+/* --- listeners --- */
+
+static bool is_all(const struct cidr *c)
+{
+    static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+    return c->prefix == 0 || (c->prefix == 96 && memcmp(c->addr, mapped, sizeof mapped) == 0);
+}
+
+static void warn_listener(struct warn *w, const struct listener_config *l)
+{
+    if (l->local)
+        return;
+    if (l->credentials_file && !l->tls_certificate)
+        say(w, &l->from[LISTENER_ROW_credentials_file],
+            "listeners[%u].credentials_file: the passwords cross the network in the clear; give "
+            "tls_certificate and tls_key, too",
+            l->number);
+    for (size_t i = 0; i < l->n_clients && !l->credentials_file; i++) {
+        if (is_all(&l->clients[i]))
+            say(w, &l->from[LISTENER_ROW_clients],
+                "listeners[%u].clients: anybody who reaches %s may use it; name the networks, or "
+                "give credentials_file",
+                l->number, l->name);
+    }
+}
+
 void config_warn(const struct config *c, struct problems *out)
 {
     struct warn w = {c, out};
@@ -285,6 +311,8 @@ void config_warn(const struct config *c, struct problems *out)
             warn_service(&w, s->mode_from.name ? &s->mode_from : &s->max_attempts_from, path,
                          slice_str(s->service));
     }
+    for (size_t i = 0; i < c->n_listeners; i++)
+        warn_listener(&w, &c->listeners[i]);
     for (size_t i = 0; i < c->n_rules; i++) {
         const struct rule *r = &c->rules[i];
         warn_shadowed(&w, r);

@@ -164,6 +164,34 @@ START_TEST(keys_are_not_repeated)
 }
 END_TEST
 
+static const char *const unguarded[][2] = {
+    {"listeners[0].address=0.0.0.0:1\nlisteners[0].credentials_file=/x",
+     "f.yaml:2: listeners[0].credentials_file: the passwords cross the network in the clear; give "
+     "tls_certificate and tls_key, too"},
+    {"listeners[0].address=0.0.0.0:1\nlisteners[0].clients=0.0.0.0/0",
+     "f.yaml:2: listeners[0].clients: anybody who reaches 0.0.0.0:1 may use it; name the networks, "
+     "or give credentials_file"},
+    {"listeners[0].address=0.0.0.0:1\nlisteners[0].clients=::/0",
+     "f.yaml:2: listeners[0].clients: anybody who reaches 0.0.0.0:1 may use it; name the networks, "
+     "or give credentials_file"},
+    {"listeners[0].address=0.0.0.0:1\nlisteners[0].clients=10.0.0.0/8", NULL},
+    {"listeners[0].address=127.0.0.1:1\nlisteners[0].credentials_file=/x", NULL},
+    {"listeners[0].address=unix:/x\nlisteners[0].credentials_file=/x", NULL},
+    {"listeners[0].address=0.0.0.0:1\nlisteners[0].credentials_file=/"
+     "x\nlisteners[0].tls_certificate="
+     "/c\nlisteners[0].tls_key=/k\nlisteners[0].clients=0.0.0.0/0",
+     NULL},
+};
+
+START_TEST(unguarded_listeners)
+{
+    warn(unguarded[_i][0]);
+    ck_assert_uint_eq(warnings.n, unguarded[_i][1] != NULL);
+    if (warnings.n > 0)
+        ck_assert_str_eq(warnings.v[0].text, unguarded[_i][1]);
+}
+END_TEST
+
 START_TEST(service_names)
 {
     struct slice near;
@@ -185,6 +213,7 @@ static TCase *tcase_warn(void)
     tcase_add_loop_test(t, one_warning, 0, (int)ARRAY_LEN(single));
     tcase_add_test(t, keys_are_not_repeated);
     tcase_add_test(t, service_names);
+    tcase_add_loop_test(t, unguarded_listeners, 0, (int)ARRAY_LEN(unguarded));
     return t;
 }
 
