@@ -106,6 +106,11 @@ static void note(struct race *r, unsigned addr, enum net_fail kind, enum telling
 /* What an error of socket(2), bind(2) or connect(2) is, and how much it says. */
 static void note_errno(struct race *r, unsigned addr, int error)
 {
+    /* Where IPv6 is switched off, this is how the kernel says that there is no way. */
+    if (error == EADDRNOTAVAIL && r->addr[addr].ss_family == AF_INET6) {
+        note(r, addr, NET_REFUSED, TELL_NO_ROUTE, strerror(error));
+        return;
+    }
     switch (error) {
     case ETIMEDOUT:
         note(r, addr, NET_CONNECT_TIMEOUT, TELL_PEER, strerror(error));
