@@ -212,7 +212,8 @@ class Retryd:
         """CONNECT and TLS that trusts retryd's CA alone."""
         wire = self.tunnel(host, port)
         assert wire.buffer == b""
-        return Wire(self.tls_context().wrap_socket(wire.sock, server_hostname=host))
+        # An end without close_notify is no end: it shows as a failure of the read.
+        return Wire(self.tls_context().wrap_socket(wire.sock, server_hostname=host, suppress_ragged_eofs=False))
 
     def exchange(self, request, clear=False, wire=None):
         """One request, one answer, on a connection of its own (or on the one given)."""

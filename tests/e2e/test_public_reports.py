@@ -18,6 +18,7 @@ import zlib
 
 import pytest
 
+import http1_runner
 import sigv4
 from daemons import elapsed
 from hostile import RawOrigin, read_body, read_head, read_request, reset_on_close, response, rss_bytes, server_tls
@@ -683,6 +684,33 @@ def test_pr08_cut_is_cut_to_the_client(way, raw, row):
     answer = way.exchange(retryd, sigv4.s3("GET", "/key"))
     assert (answer.status, answer.body, answer.whole) == (200, b"x" * 60, False)
     assert retryd.requests_logged()[0]["end"] == "cut" and len(count) == 1
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize("end", ["orderly", "bare", "reset"])
+def test_pr08_body_that_ends_with_its_connection(way, raw, end, version):
+    """D5: without a length only the way of the end tells whole from cut. Inside TLS an end without close_notify is a
+    cut; a client of HTTP/1.0, which has no chunks to miss, sees a connection that breaks."""
+    def script(wire, n):
+        read_request(wire)
+        wire.send(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 60)
+        time.sleep(0.2)
+        if end == "orderly":
+            http1_runner.finish(wire.sock)
+            wire.fill()
+        elif end == "reset":
+            reset_on_close(wire.sock)
+
+    retryd = raw(script)
+    request = sigv4.s3("GET", "/key")
+    wire = way.open(retryd, request.host)
+    wire.send(way.bytes(request).replace(b" HTTP/1.1\r\n", b" HTTP/%s\r\n" % version, 1))
+    answer = wire.response("GET")
+    whole = end == "orderly" or end == "bare" and way.clear
+    assert (answer.status, answer.body) == (200, b"x" * 60)
+    assert (answer.get("Transfer-Encoding") is None) == (version == b"1.0")
+    assert answer.whole == whole
+    assert retryd.requests_logged()[0]["end"] == ("delivered" if whole else "cut")
 
 
 def test_pr08_small_and_cut_is_retried(way, raw):
