@@ -4,6 +4,7 @@ RETRYD_BIN names the program, default build/dev/retryd. Each test has daemons of
 test is a test as well: exit status 0 and a silent sanitizer.
 """
 import os
+import re
 import sys
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from daemons import Origin, Retryd, make_ca, retryd_path  # noqa: E402
+
+CORPUS_CASE = re.compile(r"test_corpus\.py::test_case\w*\[\w+-\d+-([a-z-]+)\]")
 
 
 # Its runtimes are large: `./dev programs` installs them and asks for it.
@@ -30,7 +33,8 @@ def pytest_terminal_summary(terminalreporter):
     counts = {}
     for outcome in ("passed", "failed", "error"):
         for report in terminalreporter.stats.get(outcome, ()):
-            mode = getattr(report, "nodeid", "").partition("test_corpus.py::test_case[")[2].rstrip("]").rpartition("-")[2]
+            found = CORPUS_CASE.search(getattr(report, "nodeid", ""))
+            mode = found and found[1]
             if mode and (outcome != "passed" or report.when == "call"):
                 counts.setdefault(mode, []).append(outcome == "passed")
     for mode, passed in sorted(counts.items()):

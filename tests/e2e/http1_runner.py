@@ -3,7 +3,8 @@
 A case is what a client writes or what an origin answers, and which outcomes are right. A Lane is one retryd and one
 stub origin, on which cases run one after another; several lanes run side by side. Mode "absolute" sends the case as
 it is, mode "intercept" sends it inside CONNECT origin.test:8080 and TLS, with the scheme and authority cut out of the
-first target; the stub then speaks TLS as well.
+first target; the stub then speaks TLS as well. With "-bytewise" behind it, whatever is at most 4 KiB is written byte
+by byte by both.
 """
 import base64
 import json
@@ -23,6 +24,9 @@ QUIET = 0.4        # this long without a byte after a whole answer: nothing more
 PATIENCE = 12      # for an answer, or for an end that has to come
 STUB_PATIENCE = 60
 
+BYTEWISE_MAX = 4096
+BYTE_PAUSE = 0.0003
+
 
 def load():
     with open(CASES) as f:
@@ -39,6 +43,16 @@ def blob(case, key):
 
 def latin(text):
     return text.encode("latin-1").lower()
+
+
+def write(sock, data, bytewise):
+    if not bytewise or len(data) > BYTEWISE_MAX:
+        sock.sendall(data)
+        return
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for at in range(len(data)):
+        sock.sendall(data[at:at + 1])
+        time.sleep(BYTE_PAUSE)
 
 
 # ---- the origin
@@ -92,11 +106,12 @@ class Stub:
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        self.case = None
+        self.case, self.bytewise = None, False
         threading.Thread(target=self.accept, daemon=True).start()
 
-    def begin(self, case):
+    def begin(self, case, bytewise=False):
         with self.lock:
+            self.bytewise = bytewise
             self.case, self.heads, self.requests, self.raw = case, [], 0, bytearray()
 
     def seen(self):
@@ -133,7 +148,7 @@ class Stub:
                 return
             case, head, rest = got
             if case and case["where"] == "upstream" and not case.get("origin_sends_when_idle"):
-                sock.sendall(blob(case, "bytes"))
+                write(sock, blob(case, "bytes"), self.bytewise)
                 if case.get("origin_closes_after"):
                     finish(sock)
                     return
@@ -195,14 +210,15 @@ def finish(sock):
 class Plain:
     """One client connection. take() gives bytes, b"" at the end, None when none came in that time."""
 
-    def __init__(self, port):
+    def __init__(self, port, bytewise=False):
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self.bytewise = bytewise
         self.gone = False             # the proxy ended the connection
 
     def put(self, data):
         try:
             self.sock.settimeout(PATIENCE)
-            self.sock.sendall(data)
+            write(self.sock, data, self.bytewise)
         except OSError:
             pass                      # refused while we wrote: what it says is still there to be read
 
@@ -229,7 +245,7 @@ class Plain:
 class Tunnelled(Plain):
     """The same inside CONNECT and TLS; TLS runs over memory, so that a half-close can be sent and still be read on."""
 
-    def __init__(self, port, context, host=HOST, host_port=PORT):
+    def __init__(self, port, context, host=HOST, host_port=PORT, bytewise=False):
         super().__init__(port)
         name = b"%s:%d" % (host.encode(), host_port)
         super().put(b"CONNECT " + name + b" HTTP/1.1\r\nHost: " + name + b"\r\n\r\n")
@@ -252,14 +268,16 @@ class Tunnelled(Plain):
                 assert more, "the handshake was cut off"
                 self.incoming.write(more)
         self.flush()
+        self.records = 1 if bytewise else 16384     # bytes of what is put in one
 
     def flush(self):
         Plain.put(self, self.outgoing.read())
 
     def put(self, data):
-        for at in range(0, len(data), 16384):
+        size = self.records if len(data) <= BYTEWISE_MAX else 16384
+        for at in range(0, len(data), size):
             with self.writing:
-                self.tls.write(data[at:at + 16384])
+                self.tls.write(data[at:at + size])
                 self.flush()
 
     def end(self):
@@ -352,12 +370,15 @@ class Lane:
         self.port, self.stub, self.contexts = proxy_port, stub, contexts
 
     def connect(self, mode):
-        return Plain(self.port) if mode == "absolute" else Tunnelled(self.port, self.contexts())
+        kind, _, how = mode.partition("-")
+        if kind == "absolute":
+            return Plain(self.port, bool(how))
+        return Tunnelled(self.port, self.contexts(), bytewise=bool(how))
 
     def ask(self, mode, data, case, must_end=False, half_close=False, heads_only=False):
         """(bytes that came back, whether the proxy ended the connection)."""
         conn = self.connect(mode)
-        if mode == "intercept":
+        if mode.startswith("intercept"):
             data = data.replace(b"http://%s:%d" % (HOST.encode(), PORT), b"", 1)
         writer = threading.Thread(target=lambda: (conn.put(data), half_close and conn.end()), daemon=True)
         writer.start()
@@ -382,7 +403,7 @@ class Lane:
     def run(self, case, mode):
         """What is wrong about the outcome: a list of texts, empty if nothing is."""
         upstream = case["where"] == "upstream"
-        self.stub.begin(case)
+        self.stub.begin(case, mode.endswith("bytewise"))
         data = blob(case, "request" if upstream else "bytes")
         heads_only = upstream and data.startswith(b"HEAD ")
         began = time.monotonic()

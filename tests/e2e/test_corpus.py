@@ -13,6 +13,7 @@ from hostile import server_tls
 LANES = 8
 CASES = runner.load()
 PLAYS = [(case["id"], mode) for case in CASES for mode in case["modes"]]
+BYTEWISE = [(name, mode + "-bytewise") for name, mode in PLAYS]
 BY_ID = {case["id"]: case for case in CASES}
 
 CONFIG = {
@@ -74,7 +75,7 @@ class Corpus:
 @pytest.fixture(scope="module")
 def corpus(request, tmp_path_factory, origin_ca):
     plays = [item.callspec.params["play"] for item in request.session.items
-             if getattr(item, "function", None) is test_case]
+             if getattr(item, "function", None) in (test_case, test_case_bytewise)]
     made = Corpus(tmp_path_factory.mktemp("corpus"), origin_ca, plays)
     made.run()
     yield made
@@ -86,6 +87,13 @@ def test_case(corpus, play):
     """A1, B1, B2, B3, B4, B5, B6, B7, B8, B9, B10, B11, C3, C4, C5, C7, C10, D1, D2, D3, D4, D6, D7, D8: case."""
     wrong = corpus.results[play]
     assert not wrong, "%s: %s" % (BY_ID[play[0]]["title"], "; ".join(wrong))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("play", BYTEWISE, ids=["%s-%s" % play for play in BYTEWISE])
+def test_case_bytewise(corpus, play):
+    """A2: however the bytes are cut."""
+    test_case(corpus, play)
 
 
 def test_the_corpus_is_whole():
