@@ -2,6 +2,7 @@
 requirement A1). The cases that a run selects are played on a few lanes side by side, before the first one is judged;
 each is then a test of its own."""
 import queue
+import socket
 import threading
 
 import pytest
@@ -35,13 +36,15 @@ class Corpus:
             self.todo.put(play)
         self.problems = []
         tls = server_tls(directory, ca, runner.HOST)
+        self.deaf = socket.socket()   # the origin listens on its one port; on others it refuses
+        self.deaf.bind(("127.0.0.1", 0))
         self.stubs = [runner.Stub(tls) for _ in range(min(LANES, len(plays)))]
         self.daemons = [self.daemon(directory / ("lane%d" % n), ca, stub) for n, stub in enumerate(self.stubs)]
 
-    @staticmethod
-    def daemon(directory, ca, stub):
-        return Retryd(directory, None, dict(CONFIG, upstream={"ca_file": str(ca / "ca.pem")},
-                                            resolve={runner.HOST: "127.0.0.1:%d" % stub.port}))
+    def daemon(self, directory, ca, stub):
+        resolve = {"%s:%d" % (runner.HOST, runner.PORT): "127.0.0.1:%d" % stub.port,
+                   runner.HOST: "127.0.0.1:%d" % self.deaf.getsockname()[1]}
+        return Retryd(directory, None, dict(CONFIG, upstream={"ca_file": str(ca / "ca.pem")}, resolve=resolve))
 
     def play(self, lane):
         while True:
@@ -70,6 +73,7 @@ class Corpus:
             stub.stop()
         for daemon in self.daemons:
             daemon.stop()
+        self.deaf.close()
 
 
 @pytest.fixture(scope="module")
