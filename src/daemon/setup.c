@@ -3,6 +3,7 @@
 #include "core/aws/aws.h"
 #include "core/base/xalloc.h"
 #include "daemon/listenfds.h"
+#include "daemon/nofile.h"
 #include "io/net/peerprobe.h"
 #include "io/obs/log.h"
 
@@ -156,6 +157,8 @@ bool setup_open(struct setup *s, const struct config *config, bool service, stru
     *s = (struct setup){.config = config, .admin = {.fd = -1}};
     if (!open_log(config, err))
         return false;
+    if (service)
+        nofile_raise();
     if (!peerprobe_available())
         log_msg(LOG_LEVEL_WARN, "no_peer_probe",
                 "netlink is not to be had: a client that only closed its end counts as waiting");

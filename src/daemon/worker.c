@@ -2,6 +2,7 @@
 #include "daemon/worker.h"
 #include "admin/admin.h"
 #include "core/base/units.h"
+#include "daemon/nofile.h"
 #include "daemon/notify.h"
 #include "io/obs/log.h"
 
@@ -51,6 +52,20 @@ static void join(struct worker *w, const struct worker_place *place)
     roster_enter(place->roster, place->index);
 }
 
+/* No more clients than there are descriptors for. */
+static void fit_clients(struct worker *w, const struct worker_place *place)
+{
+    struct config *c = &w->config;
+    unsigned fit = nofile_clients(place != NULL ? place->of : 1);
+    if (c->max_clients <= fit)
+        return;
+    if (place == NULL || place->index == 0)
+        log_msg(LOG_LEVEL_WARN, "few_descriptors",
+                "limits.max_clients is %u, the limit of open files has room for %u: that counts",
+                c->max_clients, fit);
+    c->max_clients = fit;
+}
+
 /* --- the admin socket --- */
 
 #define ADMIN_RETRY_NS NS_PER_S
@@ -85,6 +100,7 @@ bool worker_open(struct worker *w, struct setup *s, int seat, const struct worke
     loop_timer_init(&w->admin_retry, w->loop, on_admin_retry, w);
     if (place != NULL)
         join(w, place);
+    fit_clients(w, place);
     struct proxy_parts parts = {
         .loop = w->loop,
         .config = &w->config,

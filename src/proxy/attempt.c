@@ -134,6 +134,9 @@ static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, cons
         connected(at, conn, false);
         return;
     }
+    if (failure ==
+        NET_LOCAL) /* no descriptor left, most likely: those that idle are for the next */
+        pool_shed(px_of(at)->pool);
     not_connected(at, reply_failure_of_net(failure), detail);
 }
 

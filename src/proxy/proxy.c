@@ -40,6 +40,12 @@ static void on_accept(void *arg, int fd, const struct sockaddr *peer)
     client_new(px, d->entrance, fd, peer);
 }
 
+static void on_starved(void *arg)
+{
+    struct proxy *px = arg;
+    pool_shed(px->pool);
+}
+
 static bool seed(struct proxy *px, struct err *err)
 {
     uint64_t bytes[6];
@@ -93,6 +99,7 @@ static bool adopt_all(struct proxy *px, const struct proxy_parts *parts, struct 
             return false;
         if (px->door != NULL)
             listener_set_gate(d->listener, &px->door->gate);
+        listener_on_starved(d->listener, on_starved, px);
         px->n_doorways++;
     }
     return true;

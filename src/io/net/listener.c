@@ -30,6 +30,8 @@ struct listener {
     bool paused, resting, closed;
     bool yielding; /* it rests because the gate said so */
     struct listener_gate gate;
+    void (*starved)(void *arg);
+    void *starved_arg;
     listener_fn *fn;
     void *arg;
     struct sockaddr_storage addr;
@@ -78,6 +80,8 @@ static void accept_some(struct listener *ls, bool overdue)
             return;
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             take_rest(ls, REST_MS);
+            if (ls->starved != NULL)
+                ls->starved(ls->starved_arg);
             return;
         } /* else it concerned one connection only: gone before it was accepted */
     }
@@ -202,6 +206,12 @@ void listener_pause(struct listener *ls, bool paused)
 void listener_set_gate(struct listener *ls, const struct listener_gate *gate)
 {
     ls->gate = *gate;
+}
+
+void listener_on_starved(struct listener *ls, void (*fn)(void *arg), void *arg)
+{
+    ls->starved = fn;
+    ls->starved_arg = arg;
 }
 
 const struct sockaddr_storage *listener_addr(const struct listener *ls)

@@ -34,6 +34,8 @@ struct listener_gate {
     void *arg;
 };
 void listener_set_gate(struct listener *ls, const struct listener_gate *gate);
+/* fn(arg) whenever there was no descriptor for a connection: to give some up. */
+void listener_on_starved(struct listener *ls, void (*fn)(void *arg), void *arg);
 /* The bound address, port filled in. */
 const struct sockaddr_storage *listener_addr(const struct listener *ls);
 

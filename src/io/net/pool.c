@@ -113,12 +113,17 @@ static struct idle *oldest(struct list *head)
     return list_entry(head->next, struct idle, age);
 }
 
+void pool_shed(struct pool *p)
+{
+    while (!list_empty(&p->age))
+        drop(oldest(&p->age));
+}
+
 void pool_free(struct pool *p)
 {
     if (!p)
         return;
-    while (!list_empty(&p->age))
-        drop(oldest(&p->age));
+    pool_shed(p);
     free(p->buckets);
     free(p);
 }

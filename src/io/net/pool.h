@@ -23,6 +23,8 @@ void pool_put(struct pool *p, struct slice key, struct conn *c, bool was_idle);
 /* One that pool_take() gave turned out to be closed by the peer. After two in a row the idle ones
  * of the key are distrusted: all are closed (retry-semantics 13.1). */
 void pool_stale(struct pool *p, struct slice key);
+/* Closes all: there are too few descriptors (J2). */
+void pool_shed(struct pool *p);
 unsigned pool_idle(const struct pool *p);
 
 #endif
