@@ -226,7 +226,7 @@ void connect_cut_handshake(struct handshake *h)
 
 void connect_timeout(struct client *c)
 {
-    if (c->state == CLIENT_HELLO && conn_in(c->conn).n == 0) {
+    if (c->state == CLIENT_HELLO && conn_in(c->conn).n == 0 && !c->px->draining) {
         tunnel_instead(c, "silent");
         return;
     }

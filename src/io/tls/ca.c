@@ -13,6 +13,7 @@
 #include "io/tls/bundle.h"
 #include "io/tls/mint.h"
 #include "io/tls/statedir.h"
+#include "io/tls/ticketkeys.h"
 #include "io/tls/tlserr.h"
 #include "io/tls/tlsinit.h"
 #include "io/tls/truststore.h"
@@ -20,6 +21,7 @@
 #include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -50,6 +52,7 @@ struct ca {
     bool ip_literals;
     NAME_CONSTRAINTS *constraints;
     char *root_path, *bundle_path;
+    unsigned char ticket_secret[TICKETKEYS_SECRET_BYTES];
     int use_fd; /* the shared lock of its users, or -1 */
 };
 
@@ -364,6 +367,8 @@ struct ca *ca_open(const char *dir, const struct slice *names, size_t n_names, b
     bool ok = set_names(ca, names, n_names, err);
     if (ok && now < EARLIEST_CLOCK)
         ok = err_set(err, "the clock is years behind: no certificates are made before it is set");
+    if (ok && RAND_priv_bytes(ca->ticket_secret, sizeof ca->ticket_secret) != 1)
+        ok = tlserr_set(err, "random numbers");
     ok = ok && statedir_open(&d, dir, err);
     if (ok) {
         ok = load_or_create(ca, &d, now, note, err) && hold(ca, &d, LOCK_SH, err) &&
@@ -392,6 +397,7 @@ void ca_free(struct ca *ca)
     free(ca->name_text);
     free(ca->root_path);
     free(ca->bundle_path);
+    OPENSSL_cleanse(ca->ticket_secret, sizeof ca->ticket_secret);
     free(ca);
 }
 
@@ -424,6 +430,11 @@ X509 *ca_intermediate(const struct ca *ca)
 EVP_PKEY *ca_key(const struct ca *ca)
 {
     return ca->key;
+}
+
+const unsigned char *ca_ticket_secret(const struct ca *ca)
+{
+    return ca->ticket_secret;
 }
 
 time_t ca_begin(const struct ca *ca)

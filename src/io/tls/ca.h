@@ -29,6 +29,9 @@ void ca_free(struct ca *ca);
 X509 *ca_root(const struct ca *ca);         /* borrowed */
 X509 *ca_intermediate(const struct ca *ca); /* borrowed */
 EVP_PKEY *ca_key(const struct ca *ca);      /* borrowed; the intermediate's */
+/* TICKETKEYS_SECRET_BYTES (ticketkeys.h), random, in memory only: the same for all processes that
+ * were forked after the authority was opened. Borrowed. */
+const unsigned char *ca_ticket_secret(const struct ca *ca);
 /* When the intermediate (and with it every leaf) begins and ends to be valid. */
 time_t ca_begin(const struct ca *ca);
 time_t ca_end(const struct ca *ca);

@@ -11,15 +11,15 @@
 #include "core/base/list.h"
 #include "core/base/xalloc.h"
 #include "io/tls/mint.h"
+#include "io/tls/ticketkeys.h"
 #include "io/tls/tlserr.h"
 #include "io/tls/tlsinit.h"
 #include "io/tls/tlsserver.h"
 #include <openssl/rand.h>
 #include <stdlib.h>
 
-#define SPARE_S 3600      /* the longest handshake and connection set-up, with a wide margin */
-#define TICKET_KEY_S 3600 /* F8 */
-#define MINTS_PER_S 200   /* F5: what hostile names can cost in signatures */
+#define SPARE_S 3600    /* the longest handshake and connection set-up, with a wide margin */
+#define MINTS_PER_S 200 /* F5: what hostile names can cost in signatures */
 
 struct leaf {
     struct list lru;   /* most recent first */
@@ -34,7 +34,7 @@ struct leafcache {
     struct ca *ca;
     EVP_PKEY *key;
     SSL_CTX *ctx;
-    time_t ticket_keys_at;
+    struct ticketkeys *tickets;
     time_t second; /* the one that `minted` counts in */
     unsigned minted;
     struct hash_key hash;
@@ -56,8 +56,10 @@ struct leafcache *leafcache_new(struct ca *ca, size_t capacity, struct err *err)
     lc->mask = buckets - 1;
     lc->buckets = xcalloc(buckets, sizeof(struct leaf *));
     lc->key = mint_key(err);
+    lc->tickets = ticketkeys_new(ca_ticket_secret(ca));
     lc->ctx = lc->key ? tlsserver_ctx(lc->key, ca_intermediate(ca), err) : NULL;
-    if (lc->ctx != NULL && RAND_bytes((unsigned char *)&lc->hash, sizeof lc->hash) == 1)
+    if (lc->ctx != NULL && ticketkeys_use(lc->ctx, lc->tickets) &&
+        RAND_bytes((unsigned char *)&lc->hash, sizeof lc->hash) == 1)
         return lc;
     if (lc->ctx != NULL)
         tlserr_set(err, "leaf cache");
@@ -99,6 +101,7 @@ void leafcache_free(struct leafcache *lc)
         leaf_free(list_entry(at, struct leaf, lru));
     }
     SSL_CTX_free(lc->ctx);
+    ticketkeys_free(lc->tickets);
     EVP_PKEY_free(lc->key);
     free(lc->buckets);
     free(lc);
@@ -152,10 +155,7 @@ SSL *leafcache_ssl(struct leafcache *lc, const char *host, bool is_ip, time_t no
         return NULL;
     list_remove(&leaf->lru);
     list_push_front(&lc->lru, &leaf->lru);
-    if (now - lc->ticket_keys_at >= TICKET_KEY_S || now < lc->ticket_keys_at) {
-        if (!tlsserver_new_ticket_keys(lc->ctx, err))
-            return NULL;
-        lc->ticket_keys_at = now;
-    }
+    if (!ticketkeys_turn(lc->tickets, now, err))
+        return NULL;
     return tlsserver_ssl(lc->ctx, leaf->cert, leaf->host, err);
 }

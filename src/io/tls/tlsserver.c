@@ -2,22 +2,19 @@
  *
  * The host is known from CONNECT before TLS begins, so nothing is looked up by SNI: it is only
  * compared with the leaf that is on the SSL already. Tickets are bound to the host by the session
- * id context, and their keys never leave the process. */
+ * id context. */
 #include "io/tls/tlsserver.h"
 
 #include "core/base/slice.h"
 #include "io/tls/tlserr.h"
 #include <errno.h>
-#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define NAME_MAX_BYTES 253
-#define TICKET_KEY_BYTES 80 /* name 16, MAC 32, cipher 32 */
 
 /* The leaves are ECDSA, so a TLS 1.2 suite is one of these or a weak one. */
 #define TLS12_SUITES "ECDHE+ECDSA+AESGCM:ECDHE+ECDSA+CHACHA20"
@@ -98,15 +95,6 @@ SSL_CTX *tlsserver_ctx(EVP_PKEY *key, X509 *intermediate, struct err *err)
     tlserr_set(err, "TLS server");
     SSL_CTX_free(ctx);
     return NULL;
-}
-
-bool tlsserver_new_ticket_keys(SSL_CTX *ctx, struct err *err)
-{
-    unsigned char keys[TICKET_KEY_BYTES];
-    bool ok = RAND_priv_bytes(keys, sizeof keys) == 1 &&
-              SSL_CTX_set_tlsext_ticket_keys(ctx, keys, sizeof keys) == 1;
-    OPENSSL_cleanse(keys, sizeof keys);
-    return ok || tlserr_set(err, "session ticket keys");
 }
 
 SSL *tlsserver_ssl(SSL_CTX *ctx, X509 *leaf, const char *host, struct err *err)

@@ -8,8 +8,6 @@
 
 /* key: of all leaves; intermediate: sent behind each of them. NULL with *err. */
 SSL_CTX *tlsserver_ctx(EVP_PKEY *key, X509 *intermediate, struct err *err);
-/* New keys for session tickets; those given out before fall back to full handshakes. */
-bool tlsserver_new_ticket_keys(SSL_CTX *ctx, struct err *err);
 /* A server SSL that answers with this leaf, refuses an SNI that the leaf is not for, and resumes
  * only sessions of the same host. */
 SSL *tlsserver_ssl(SSL_CTX *ctx, X509 *leaf, const char *host, struct err *err);

@@ -244,6 +244,7 @@ static bool resumes(SSL_SESSION *session, const char *host, time_t at)
     struct shake s = shake(client, server);
     ck_assert_msg(s.client_ok && s.server_ok, "%s", s.client_err.text);
     bool reused = SSL_session_reused(client);
+    SSL_shutdown(client); /* else the session counts as spoilt, and is not offered again */
     SSL_free(client);
     SSL_free(server);
     return reused;
@@ -258,11 +259,30 @@ START_TEST(same_host_resumes_and_others_do_not)
 }
 END_TEST
 
+/* F8: the keys of the hour before still open tickets, those before that do not. */
 START_TEST(ticket_keys_change_every_hour)
 {
-    SSL_SESSION *session = session_of(S3, TLS1_2_VERSION);
-    ck_assert(resumes(session, S3, now + 3599));
-    ck_assert(!resumes(session, S3, now + 3600));
+    SSL_SESSION *session = session_of(S3, _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION);
+    const time_t next = (now / 3600 + 1) * 3600;
+    ck_assert(resumes(session, S3, next - 1));
+    ck_assert(resumes(session, S3, next));
+    ck_assert(resumes(session, S3, next + 3599));
+    ck_assert(!resumes(session, S3, next + 3600));
+    ck_assert(resumes(session, S3, now)); /* a clock that was put back */
+    SSL_SESSION_free(session);
+}
+END_TEST
+
+/* F8: another worker has the same keys; another authority has others. */
+START_TEST(workers_share_ticket_keys)
+{
+    SSL_SESSION *session = session_of(S3, _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION);
+    struct leafcache *mine = lc;
+    lc = leafcache_new(ca, CAPACITY, &err);
+    ck_assert(resumes(session, S3, now));
+    ck_assert(!resumes(session, "sqs.us-east-1.amazonaws.com", now));
+    leafcache_free(lc);
+    lc = mine;
     SSL_SESSION_free(session);
 }
 END_TEST
@@ -402,7 +422,8 @@ static TCase *case_handshake(void)
     tcase_add_test(tc, settings);
     tcase_add_test(tc, outside_the_names);
     tcase_add_loop_test(tc, same_host_resumes_and_others_do_not, 0, 2);
-    tcase_add_test(tc, ticket_keys_change_every_hour);
+    tcase_add_loop_test(tc, ticket_keys_change_every_hour, 0, 2);
+    tcase_add_loop_test(tc, workers_share_ticket_keys, 0, 2);
     return tc;
 }
 
