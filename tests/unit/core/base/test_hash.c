@@ -40,11 +40,33 @@ START_TEST(key_matters)
 }
 END_TEST
 
+/* J14: names that were found to meet in one bucket under one key are spread evenly under another,
+ * so nobody who does not know the key can make a table slow. */
+START_TEST(collisions_are_of_one_key)
+{
+    enum { BUCKETS = 256, NAMES = 100000 };
+    const struct hash_key known = {1, 2}, secret = {UINT64_C(0x5ca1ab1e), UINT64_C(0xdecade)};
+    static unsigned fill[BUCKETS];
+    unsigned found = 0;
+    for (uint64_t n = 0; n < NAMES; n++) {
+        struct slice name = slice_of((const char *)&n, sizeof n);
+        if (hash_bytes(known, name) % BUCKETS == 0) {
+            fill[hash_bytes(secret, name) % BUCKETS]++;
+            found++;
+        }
+    }
+    ck_assert_uint_gt(found, NAMES / BUCKETS / 2);
+    for (unsigned i = 0; i < BUCKETS; i++)
+        ck_assert_uint_lt(fill[i], 16);
+}
+END_TEST
+
 static TCase *hashes(void)
 {
     TCase *tc = tcase_create("hash");
     tcase_add_test(tc, reference_vectors);
     tcase_add_test(tc, key_matters);
+    tcase_add_test(tc, collisions_are_of_one_key);
     return tc;
 }
 
