@@ -5,6 +5,7 @@
 #include "core/base/xalloc.h"
 #include "io/net/addrtext.h"
 #include "io/tls/tlsserver.h"
+#include "proxy/uidmap.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -99,11 +100,24 @@ static bool read_credentials(struct entrance *e, struct err *err)
            complain(e, LISTENER_ROW_credentials_file, "credentials_file", what.text, err);
 }
 
+/* Users that cannot be told apart would all come in as the overflow user, or none of them would. */
+static bool check_user(const struct entrance *e, uid_t uid, struct err *err)
+{
+    struct err what;
+    if (uidmap_knows(uid))
+        return true;
+    err_set(&what,
+            "user %u cannot be told from others in this user namespace (systemd: PrivateUsers=no)",
+            uid);
+    return complain(e, LISTENER_ROW_users, "users", what.text, err);
+}
+
 bool entrance_prepare(struct entrance *e, struct err *err)
 {
     e->users = xcalloc(e->rules.n_users, sizeof *e->users);
     for (; e->n_users < e->rules.n_users; e->n_users++) {
-        if (!find_user(e, e->rules.users[e->n_users], &e->users[e->n_users], err))
+        uid_t *uid = &e->users[e->n_users];
+        if (!find_user(e, e->rules.users[e->n_users], uid, err) || !check_user(e, *uid, err))
             return false;
     }
     return read_credentials(e, err) && read_certificate(e, err);
