@@ -123,6 +123,8 @@ bool worker_open(struct worker *w, struct setup *s, int seat, const struct worke
         worker_close(w);
     else if (s->admin_missing && (place == NULL || place->index == 0))
         loop_timer_arm(&w->admin_retry, ADMIN_RETRY_NS);
+    if (whole && (place == NULL || place->index == 0))
+        cawatch_start(&w->cawatch, w->loop, s->ca);
     return whole;
 }
 
@@ -209,6 +211,7 @@ void worker_close(struct worker *w)
         proxy_free(w->proxy);
     if (w->loop != NULL) {
         loop_timer_fini(&w->admin_retry);
+        cawatch_stop(&w->cawatch);
         loop_free(w->loop);
     }
     if (w->place.roster != NULL)

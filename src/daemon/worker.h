@@ -2,6 +2,7 @@
 #ifndef RETRYD_DAEMON_WORKER_H
 #define RETRYD_DAEMON_WORKER_H
 
+#include "daemon/cawatch.h"
 #include "daemon/roster.h"
 #include "daemon/setup.h"
 #include "proxy/proxy.h"
@@ -21,6 +22,7 @@ struct worker {
     struct proxy_door door;
     struct setup *setup;           /* borrowed */
     struct loop_timer admin_retry; /* while another process has the admin socket */
+    struct cawatch cawatch;        /* in one of the workers */
     bool stopping;
 };
 
