@@ -151,7 +151,7 @@ BAD_RULES = [
     ("rules:\n  - mode: legacy\n", 2, "rules[0].mode", "flavour"),
     ("rules:\n  - match: {service: s3}\n    max_atempts: 3\n", 3, "rules[0].max_atempts", "max_attempts"),
     ("rules:\n  - match: {servic: s3}\n", 2, "rules[0].match.servic", "match.service"),
-    ("rules:\n  - s3\n", 2, "rules[0]", "match"),
+    ("rules:\n  - s3\n", 2, "rules[0]", "settings below"),
     ("rules: {}\n", 1, "rules", "list"),
     ("rules:\n  - retry_statuses: [200]\n", 2, "rules[0].retry_statuses[0]", "300..599"),
     ("rules:\n  - profile: generic\n", 2, "rules[0].profile", "match.host"),
