@@ -10,6 +10,7 @@ bytes of the request, or writes k bytes of the response, and then resets, closes
 - The origin never sees a whole request that the client did not finish.
 - Afterwards the daemon has the descriptors it had, and about the memory."""
 import os
+import functools
 import queue
 import socket
 import ssl
@@ -283,3 +284,108 @@ def test_every_byte(make_retryd, origin_ca, tls, retries):
         for lane in lanes:
             lane.origin.problems.clear()
             lane.origin.stop()
+
+
+class Cutter:
+    """A relay before a TLS origin that cuts its first connection at byte k of what goes up, or down: within records,
+    within the handshake."""
+
+    def __init__(self, number, port):
+        self.host = b"lane%02d.s3.us-east-1.amazonaws.com" % number
+        self.port, self.plan, self.every, self.tries, self.lock = port, None, False, 0, threading.Lock()
+        self.origin = RawOrigin(self.serve)
+
+    def prepare(self, plan, every):
+        with self.lock:
+            self.plan, self.every, self.tries = plan, every, 0
+
+    def serve(self, wire, _):
+        with self.lock:
+            self.tries += 1
+            plan = self.plan if self.every or self.tries == 1 else None
+        side, how, k = plan or (None, None, None)
+        down = wire.sock
+        with socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT) as up:
+            for sock in (down, up):
+                sock.settimeout(TIMEOUT)
+                at_once(sock)
+            back = threading.Thread(target=self.pump, args=(up, down, how, k if side == "response" else None))
+            back.start()
+            self.pump(down, up, how, k if side == "request" else None)
+            back.join()
+
+    @staticmethod
+    def pump(source, sink, how, left):
+        """Until an end, which is passed on, or a cut, which ends both."""
+        try:
+            while left is None or left > 0:
+                data = source.recv(65536 if left is None else left)
+                if not data:
+                    sink.shutdown(socket.SHUT_WR)
+                    return
+                sink.sendall(data)
+                left = None if left is None else left - len(data)
+            if how == "stall":        # until the other side leaves
+                while source.recv(65536):
+                    pass
+                sink.shutdown(socket.SHUT_WR)
+                return
+            for sock in (source, sink):
+                if how == "reset":
+                    reset_on_close(sock)
+                    sock.shutdown(socket.SHUT_RD)
+                else:
+                    sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def cut_one(matrix, lane, side, how, k):
+    lane.prepare((side, how, k), not matrix.retries)
+    began = time.monotonic()
+    wire = matrix.open(lane.host)
+    wire.sock.settimeout(PATIENCE)
+    wire.send(request(lane.host, False, False))
+    came = matrix.judge(wire)
+    wire.close()
+    took = time.monotonic() - began
+    assert took < PATIENCE and came != "nothing", (came, took)
+    assert not matrix.retries or came == "right" or took >= 2 * SILENCE, came
+    matrix.count(came)
+
+
+@pytest.mark.parametrize("retries", [False, True], ids=["off", "on"])
+def test_within_the_records_of_tls(make_retryd, origin_ca, retries):
+    """About 2,000 bytes go down and 1,000 up, most of them a handshake: each 11th is tried, and far more with none."""
+    lane = Lane(99, True, Authority(str(origin_ca)).leaf("*.s3.us-east-1.amazonaws.com"))
+    lane.prepare(None, False, False)
+    lane.answer = lane.answer.replace(b"X-Filler", b"Connection: close\r\nX-Filler")  # each exchange shakes hands
+    cutters = [Cutter(n, lane.origin.port) for n in range(WORKERS)]
+    try:
+        retryd = make_retryd(
+            None, timeouts=dict(TIMEOUTS, tls="400ms"), upstream={"ca_file": str(origin_ca / "ca.pem")},
+            resolve={"%s:443" % one.host.decode(): "127.0.0.1:%d" % one.origin.port for one in cutters},
+            retry={"mode": "standard" if retries else "off", "max_backoff": "2ms"},
+            rules=[{"match": {"service": "s3"}, "quota": {"capacity": 1000000}, "base_delay": "1ms"}] if retries else [])
+        baseline = descriptors(retryd.process)
+        matrix = Matrix(retryd, cutters, True, retries, False)
+        matrix.origin_fails = functools.partial(cut_one, matrix)
+        for side, size in (("request", 1100), ("response", 2400)):
+            for k in range(0, size, 11 * STEP):
+                for how in ("reset", "close", "stall"):
+                    matrix.todo.put(("origin", side, how, k))
+        threads = [threading.Thread(target=matrix.work, args=(one,)) for one in cutters]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        print("on" if retries else "off", matrix.came)
+        assert not matrix.faults, "%d faults, %s\n%s" % (len(matrix.faults), matrix.came, "\n".join(matrix.faults[:20]))
+        assert matrix.came["right"] > 0 and (retries or matrix.came["failure"] > 0)
+        for one in cutters:
+            one.origin.stop()
+        back_to(retryd.process, baseline)
+    finally:
+        for one in cutters + [lane]:
+            one.origin.problems.clear()
+            one.origin.stop()
