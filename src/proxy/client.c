@@ -557,7 +557,9 @@ static void on_conn(struct conn *conn, enum conn_event ev, void *arg)
 
 void client_begin_drain(struct client *c)
 {
-    if (c->state == CLIENT_HEAD && c->head_since_ns == 0)
+    if (c->state == CLIENT_INTRODUCTION) /* load balancers connect ahead of need */
+        client_close(c, false);
+    else if (c->state == CLIENT_HEAD && c->head_since_ns == 0)
         part(c);
     else if (c->state == CLIENT_EXCHANGE && drive_is_parked(c->drive))
         client_give_up(c);

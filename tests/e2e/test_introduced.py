@@ -11,8 +11,9 @@ import time
 
 import pytest
 
-from daemons import clean_env, free_port
+from daemons import clean_env, elapsed, free_port
 from test_access import answered, dial_from, refusals
+from test_budget_key import clients
 from test_listeners import connect, get, start_fails, unix_dial
 from wire import TIMEOUT, Wire, dial, until
 
@@ -114,6 +115,26 @@ def test_rules_are_for_the_named(behind):
     assert retryd.log("too_many_of_peer")[0]["client"] == "192.0.2.9:4711"
     for w in held:
         w.close()
+
+
+def test_the_budget_is_that_of_the_named(behind, origin):
+    """E8: where the peer is part of an upstream client, it is the one that the header names."""
+    retryd = behind(config={"budgets": {"key": ["peer", "listener"]},
+                            "retry": {"max_backoff": "1ms", "max_attempts": 2}})
+    origin.answers({"status": 503}, then="last")
+    for source in ("192.0.2.7", "192.0.2.8", "192.0.2.7"):
+        assert get(greeted(retryd.behind, v1(source)), "http://sts.amazonaws.com/").status == 503
+    assert clients(retryd) == {"sts.amazonaws.com:80/192.0.2.7/behind": 2,
+                                "sts.amazonaws.com:80/192.0.2.8/behind": 1}
+
+
+def test_a_drain_does_not_wait_for_a_header(behind):
+    retryd = behind()
+    wire = dial(retryd.behind)
+    assert answered(greeted(retryd.behind, v1("192.0.2.7")))
+    start = time.monotonic()
+    retryd.stop()
+    assert not wire.fill() and elapsed(start) < 8
 
 
 def test_on_a_unix_socket(make_retryd, tmp_path):

@@ -38,6 +38,31 @@ START_TEST(test_two_conns_talk)
 }
 END_TEST
 
+static void on_left(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* Once, when the connection closes; not when its peer goes. */
+START_TEST(test_a_guest_leaves_once)
+{
+    struct loop *l = make_loop();
+    int fd[2], left = 0;
+    tcp_pair(fd);
+    struct owner a = {.stop = "E"};
+    owner_start(&a, l, fd[0], NULL);
+    conn_set_guest(a.c, "uid=7", on_left, &left);
+    ck_assert_str_eq(conn_peer(a.c), "uid=7");
+    close(fd[1]);
+    run(l);
+    ck_assert_int_eq(left, 0);
+    owner_end(&a);
+    ck_assert_int_eq(left, 1);
+    loop_free(l);
+    ck_assert_int_eq(left, 1);
+}
+END_TEST
+
 START_TEST(test_write_waits_for_flush)
 {
     struct loop *l = make_loop();
@@ -726,6 +751,7 @@ static TCase *tcase_close(void)
     tcase_add_test(tc, test_close_inside_drained);
     tcase_add_test(tc, test_close_sends_what_the_socket_takes);
     tcase_add_test(tc, test_a_cut_is_visible);
+    tcase_add_test(tc, test_a_guest_leaves_once);
     return tc;
 }
 
