@@ -9,8 +9,9 @@ bytes of the request, or writes k bytes of the response, and then resets, closes
 - With retries on and a fault in attempt 1 alone, it has the right answer, unless the first one had begun to stream.
 - The origin never sees a whole request that the client did not finish.
 - Afterwards the daemon has the descriptors it had, and about the memory."""
-import os
+import contextlib
 import functools
+import os
 import queue
 import socket
 import ssl
@@ -336,8 +337,10 @@ class Cutter:
                     sock.shutdown(socket.SHUT_RD)
                 else:
                     sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
+        except OSError:               # a reset from either side: neither goes on
+            for sock in (source, sink):
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
 
 
 def cut_one(matrix, lane, side, how, k):
