@@ -344,6 +344,7 @@ def compare(book, way, number):
 
 
 def test_both_ends_see_the_same(make_retryd, origin_ca):
+    """B13, C1, C2, D2: nothing is invented, lost or changed but what is between neighbours."""
     sessions = build_sessions()
     book = Book(sessions)
     context, contexts = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), {}

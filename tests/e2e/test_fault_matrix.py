@@ -258,6 +258,7 @@ def play(retryd, lanes, tls, retries, chunked):
 @pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
 @pytest.mark.parametrize("retries", [False, True], ids=["off", "on"])
 def test_every_byte(make_retryd, origin_ca, tls, retries):
+    """B13, D5, E3, J13: half a message is never a whole one, whoever leaves where, and nothing is left behind."""
     authority = Authority(str(origin_ca)).leaf("*.s3.us-east-1.amazonaws.com")
     lanes = [Lane(n, tls, authority) for n in range(WORKERS)]
     try:
