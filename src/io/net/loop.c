@@ -174,7 +174,6 @@ static void on_timer(int fd, short what, void *arg)
 void loop_timer_init(struct loop_timer *t, struct loop *l, void (*fn)(void *arg), void *arg)
 {
     *t = (struct loop_timer){.loop = l, .fn = fn, .arg = arg};
-    t->ev = loop_watch(l, -1, 0, on_timer, t);
 }
 
 void loop_timer_fini(struct loop_timer *t)
@@ -189,18 +188,21 @@ void loop_timer_arm(struct loop_timer *t, int64_t delay_ns)
     ASSERT(delay_ns >= 0);
     int64_t us = delay_ns / 1000 + (delay_ns % 1000 != 0); /* up: never early */
     struct timeval tv = {.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+    if (t->ev == NULL)
+        t->ev = loop_watch(t->loop, -1, 0, on_timer, t);
     int rc = event_add(t->ev, &tv);
     ASSERT(rc == 0);
 }
 
 void loop_timer_disarm(struct loop_timer *t)
 {
-    event_del(t->ev);
+    if (t->ev != NULL)
+        event_del(t->ev);
 }
 
 bool loop_timer_armed(const struct loop_timer *t)
 {
-    return event_pending(t->ev, EV_TIMEOUT, NULL) != 0;
+    return t->ev != NULL && event_pending(t->ev, EV_TIMEOUT, NULL) != 0;
 }
 
 static void on_signal(int signo, short what, void *arg)

@@ -41,7 +41,7 @@ void loop_defer(struct loop *l, void (*fn)(void *obj), void *obj);
 
 struct loop_timer {
     struct loop *loop;
-    struct event *ev;
+    struct event *ev; /* NULL until it is armed: most never are */
     void (*fn)(void *arg);
     void *arg;
 };
