@@ -215,10 +215,14 @@ static bool read_body(struct client *c)
     return progress;
 }
 
-/* Without progress the attempt hears nothing: it would ask for more, and so on for ever. */
+/* Without progress the attempt hears nothing: it would ask for more, and so on for ever. A drive
+ * that has not begun does: there may be no room any more for what it waits for. */
 static void body_arrived(struct client *c)
 {
-    if (!c->body_done && read_body(c))
+    if (c->body_done)
+        return;
+    bool progress = read_body(c);
+    if (c->drive != NULL && (progress || !c->drive->begun))
         drive_body_more(c->drive);
 }
 

@@ -80,6 +80,25 @@ def test_a_body_that_never_comes(origin, make_retryd):
     assert "attempts" not in record
 
 
+def test_a_body_that_there_is_no_room_to_wait_for(origin, make_retryd):
+    """Others took the memory for bodies after the head had come: the request begins without knowing the table."""
+    origin.rules({"requests": [{"match": {"service": "s3"}, "steps": [{"fail": "hang"}], "then": "last"}]})
+    retryd = make_retryd(origin, budgets={"key": ["service", "resource"]},
+                         limits={"replay_memory": "256KiB", "replay_memory_total": "256KiB",
+                                 "replay_disk": 0, "replay_disk_total": 0})
+    request = put("orders")
+    wire = retryd.open(request.host)
+    wire.send(request.head())
+    assert wire.silent(0.2)  # the head has arrived
+    big = sigv4.s3("PUT", body=b"x" * 256 * 1024)
+    hog = retryd.open(big.host)
+    hog.send(big.bytes())
+    until(lambda: origin.requests(), "all memory for bodies is in use")
+    wire.send(request.body)
+    assert wire.response("POST").status == 200
+    hog.close()
+
+
 def test_a_client_that_leaves_before_its_body(origin, make_retryd):
     retryd = start(origin, make_retryd, ["service", "resource"])
     wire = retryd.open("dynamodb.us-east-1.amazonaws.com")

@@ -398,6 +398,7 @@ void conn_set_owner(struct conn *c, conn_fn *fn, void *arg)
 void conn_set_limits(struct conn *c, const struct conn_limits *lim)
 {
     c->lim = *lim;
+    c->was_full = c->was_full || conn_out_full(c);
 }
 
 static void on_free(void *arg)

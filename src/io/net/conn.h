@@ -20,7 +20,7 @@ enum conn_event {
     CONN_READABLE, /* conn_in() has new bytes */
     CONN_DRAINED,  /* output fell to the low mark after having been above the high mark */
     CONN_EOF,    /* orderly end of the peer's stream: FIN on plain, close_notify on TLS; once, after
-                    all    bytes before it were offered and are in conn_in() */
+                    all bytes before it were offered and are in conn_in() */
     CONN_BROKEN, /* no more I/O is possible: conn_failure(), conn_detail(); close it. Bytes received
                     before were offered and stay in conn_in(). While reading is paused, a reset
                     waits until nothing is left unread; a failed write is told at once */
@@ -40,7 +40,7 @@ struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, con
                       void *arg);
 /* Hands the connection to another owner (pool, tunnel, drive). */
 void conn_set_owner(struct conn *c, conn_fn *fn, void *arg);
-/* Narrower bounds from here on. */
+/* Narrower bounds from here on. Output that is over the new high mark owes its CONN_DRAINED. */
 void conn_set_limits(struct conn *c, const struct conn_limits *lim);
 /* Unhooks now, frees at the end of the turn. Buffered output is tried once, then TLS close_notify.
  * abort true: RST instead of FIN (the peer must notice a cut); output that the socket does not take

@@ -137,6 +137,32 @@ START_TEST(test_bulk_both_ways)
 }
 END_TEST
 
+/* A tunnel narrows the bounds of a connection whose output waits: it is told when that is out. */
+START_TEST(test_narrower_bounds_owe_a_drain)
+{
+    static const struct conn_limits narrow = {.in_bytes = 64 * 1024};
+    static char piece[PIECE];
+    struct loop *l = make_loop();
+    int fd[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    struct owner a = {.stop = "D"};
+    owner_start(&a, l, fd[0], NULL);
+    while (conn_out_pending(a.c) == 0)
+        conn_write(a.c, slice_of(piece, sizeof piece));
+    ck_assert(!conn_out_full(a.c));
+    conn_set_limits(a.c, &narrow);
+    ck_assert(conn_out_full(a.c));
+    struct owner b = {0};
+    owner_start(&b, l, fd[1], NULL);
+    run(l);
+    ck_assert_uint_eq(conn_out_pending(a.c), 0);
+    ck_assert_str_eq(a.log, "D");
+    owner_end(&a);
+    owner_end(&b);
+    loop_free(l);
+}
+END_TEST
+
 START_TEST(test_full_buffer_stops_reading)
 {
     struct loop *l = make_loop();
@@ -715,6 +741,7 @@ static TCase *tcase_plain(void)
     tcase_add_test(tc, test_two_conns_talk);
     tcase_add_test(tc, test_write_waits_for_flush);
     tcase_add_test(tc, test_bulk_both_ways);
+    tcase_add_test(tc, test_narrower_bounds_owe_a_drain);
     tcase_add_test(tc, test_full_buffer_stops_reading);
     tcase_add_test(tc, test_fair_share_of_a_turn);
     tcase_add_test(tc, test_deadline);
