@@ -5,6 +5,7 @@ import time
 import pytest
 
 import sigv4
+from test_listeners import unix_dial
 from wire import until
 
 DOWN = {"status": 503, "body": "{}"}
@@ -44,10 +45,24 @@ def test_while_the_origin_is_silent(origin, retryd):
     assert len(origin.requests()) == 1
 
 
-def test_half_close_is_not_a_departure(origin, retryd):
+def test_on_a_unix_socket(origin, make_retryd, tmp_path):
+    origin.answers({"fail": "hang"}, then="last")
+    path = tmp_path / "r.sock"
+    retryd = make_retryd(origin, listeners=[{"address": "unix:%s" % path}])
+    wire, request = unix_dial(path), sigv4.sts()
+    wire.send(request.bytes(request.absolute()))
+    until(origin.requests, "the request is at the origin")
+    wire.close()
+    assert gone(retryd)["end"] == "client_gone"
+
+
+@pytest.mark.parametrize("family", ["tcp", "unix"])
+def test_half_close_is_not_a_departure(origin, make_retryd, tmp_path, family):
     """Plain, because a TLS client cannot half-close: its end is an end."""
     origin.answers(dict(DOWN, times=2))
-    wire = retryd.plain()
+    path = tmp_path / "r.sock"
+    retryd = make_retryd(origin, listeners=[{"address": "unix:%s" % path}])
+    wire = unix_dial(path) if family == "unix" else retryd.plain()
     request = sigv4.sts()
     wire.send(request.bytes(request.absolute()))
     wire.sock.shutdown(socket.SHUT_WR)

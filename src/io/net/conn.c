@@ -365,7 +365,10 @@ static void on_event(int fd, short what, void *arg)
 
 /* --- life --- */
 
-static void on_deadline(void *arg);
+static void on_deadline(void *arg)
+{
+    tell(arg, CONN_TIMEOUT);
+}
 
 struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, conn_fn *fn, void *arg)
 {
@@ -551,11 +554,6 @@ void conn_shutdown_write(struct conn *c)
 }
 
 /* --- the rest --- */
-
-static void on_deadline(void *arg)
-{
-    tell(arg, CONN_TIMEOUT);
-}
 
 void conn_deadline(struct conn *c, int64_t at_ns)
 {

@@ -1,4 +1,5 @@
-/* The state of a local peer, by asking inet_diag for exactly the reverse of our four-tuple. */
+/* The state of a local peer: by asking inet_diag for exactly the reverse of our four-tuple; on a
+ * unix socket the end itself tells. */
 #include "io/net/peerprobe.h"
 
 #include <arpa/inet.h>
@@ -8,6 +9,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -101,10 +103,26 @@ static enum peer_state look(int fd, uid_t *uid)
     return state;
 }
 
+static bool is_unix(int fd)
+{
+    struct sockaddr_storage local = {0};
+    socklen_t n = sizeof local;
+    return getsockname(fd, (struct sockaddr *)&local, &n) == 0 && local.ss_family == AF_UNIX;
+}
+
+/* A half-closed peer is no hang-up: that takes both directions. */
+static enum peer_state look_at_end(int fd)
+{
+    struct pollfd p = {.fd = fd};
+    if (poll(&p, 1, 0) < 0)
+        return PEER_UNKNOWN;
+    return p.revents & POLLHUP ? PEER_GONE : PEER_OPEN;
+}
+
 enum peer_state peerprobe(int fd)
 {
     uid_t uid = 0;
-    return look(fd, &uid);
+    return is_unix(fd) ? look_at_end(fd) : look(fd, &uid);
 }
 
 bool peerprobe_user(int fd, uid_t *uid)

@@ -43,14 +43,29 @@ START_TEST(tells_them_apart)
 }
 END_TEST
 
-START_TEST(says_unknown_for_others)
+START_TEST(tells_them_apart_on_unix_sockets)
 {
     int sv[2];
+    char c;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sv), 0);
-    ck_assert_int_eq(peerprobe(sv[0]), PEER_UNKNOWN);
-    close(sv[0]);
+    ck_assert_int_eq(peerprobe(sv[0]), PEER_OPEN);
+    ck_assert_int_eq(shutdown(sv[1], SHUT_WR), 0);
+    ck_assert_int_eq(read(sv[0], &c, 1), 0);
+    ck_assert_int_eq(peerprobe(sv[0]), PEER_OPEN);
     close(sv[1]);
-    ck_assert_int_eq(peerprobe(sv[0]), PEER_UNKNOWN);
+    ck_assert_int_eq(peerprobe(sv[0]), PEER_GONE);
+    close(sv[0]);
+}
+END_TEST
+
+START_TEST(says_unknown_for_others)
+{
+    int fds[2];
+    ck_assert_int_eq(pipe(fds), 0);
+    ck_assert_int_eq(peerprobe(fds[0]), PEER_UNKNOWN);
+    close(fds[0]);
+    close(fds[1]);
+    ck_assert_int_eq(peerprobe(fds[0]), PEER_UNKNOWN);
 }
 END_TEST
 
@@ -70,6 +85,7 @@ static TCase *cases(void)
 {
     TCase *tc = tcase_create("peerprobe");
     tcase_add_test(tc, tells_them_apart);
+    tcase_add_test(tc, tells_them_apart_on_unix_sockets);
     tcase_add_test(tc, says_unknown_for_others);
     tcase_add_test(tc, says_whose_it_is);
     return tc;
