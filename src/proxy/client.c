@@ -104,8 +104,7 @@ void client_close(struct client *c, bool abort)
     proxy_check_drained(c->px);
 }
 
-/* The answer is out, the connection ends after it. */
-static void part(struct client *c)
+void client_part(struct client *c)
 {
     struct conn *conn = c->conn;
     c->conn = NULL;
@@ -126,7 +125,7 @@ static void refuse(struct client *c, enum reply_kind kind, const char *detail)
     enum aws_wire wire = c->req.method.n > 0 ? aws_wire_of(&c->req, &nobody) : AWS_WIRE_JSON;
     reply_write(c->conn, kind, wire, c->req.method_id == HTTP_HEAD, true, ++c->px->next_xid,
                 detail);
-    part(c);
+    client_part(c);
 }
 
 static void gone(struct client *c)
@@ -271,15 +270,7 @@ static void answer_options(struct client *c)
         c->conn,
         SLICE("HTTP/1.1 200 OK\r\nAllow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS, CONNECT\r\n"
               "Content-Length: 0\r\nConnection: close\r\n\r\n"));
-    part(c);
-}
-
-/* Without its port, which changes with each connection. */
-static struct slice peer_address(const struct client *c)
-{
-    struct slice peer = slice_str(conn_peer(c->conn));
-    const char *colon = peer.n ? memrchr(peer.p, ':', peer.n) : NULL;
-    return colon ? slice_of(peer.p, (size_t)(colon - peer.p)) : peer;
+    client_part(c);
 }
 
 static void start_exchange(struct client *c)
@@ -289,7 +280,7 @@ static void start_exchange(struct client *c)
     const char *why;
     const struct route_from from = {
         .scope = c->intercepted ? &c->scope : NULL,
-        .peer = peer_address(c),
+        .peer = peer_without_port(c->peer.text),
         .listener = slice_str(c->listener->name),
         .rules = c->listener,
     };
@@ -345,7 +336,7 @@ void client_exchange_done(struct client *c, bool ok)
         return;                    /* else: whoever ended the exchange goes on from here */
     }
     if (c->must_close || !c->body_done || c->px->draining) {
-        part(c);
+        client_part(c);
         return;
     }
     bodylog_fini(&c->log);
@@ -370,7 +361,7 @@ static void read_head(struct client *c)
     switch (h1_parse_request(&c->head, in.p, in.n, &h1_request_limits, &c->arena, &c->req)) {
     case PARSE_MORE:
         if (conn_at_eof(c->conn)) /* the end came while the request before ran */
-            part(c);
+            client_part(c);
         break;
     case PARSE_BAD:
         c->req = (struct http_req){0};
@@ -410,7 +401,7 @@ static void on_eof(struct client *c)
     bool inside = !c->body_done && conn_in(c->conn).n == 0;
     if (c->state == CLIENT_HEAD) {
         if (!conn_out_full(c->conn)) /* else requests that were not looked at may wait */
-            part(c);
+            client_part(c);
     } else if (c->state != CLIENT_EXCHANGE || inside || client_is_gone(c)) {
         gone(c);
     }
@@ -564,7 +555,7 @@ void client_begin_drain(struct client *c)
     if (c->state == CLIENT_INTRODUCTION) /* load balancers connect ahead of need */
         client_close(c, false);
     else if (c->state == CLIENT_HEAD && c->head_since_ns == 0)
-        part(c);
+        client_part(c);
     else if (c->state == CLIENT_EXCHANGE && drive_is_parked(c->drive))
         client_give_up(c);
 }
@@ -582,5 +573,5 @@ void client_give_up(struct client *c)
     if (answered)
         client_close(c, true);
     else
-        part(c);
+        client_part(c);
 }

@@ -79,6 +79,8 @@ void client_await_head(struct client *c);
 /* Ends the connection now. abort: the client must notice that something is missing (RST). Tells a
  * running drive nothing: it is the drive's or the client's own last act. */
 void client_close(struct client *c, bool abort);
+/* After its last bytes: gives the connection to linger.h. */
+void client_part(struct client *c);
 /* For the start of a drain: closes it when it is between requests, answers a request that only
  * waits. */
 void client_begin_drain(struct client *c);

@@ -7,7 +7,6 @@
 #include "core/tls/opening.h"
 #include "io/obs/log.h"
 #include "proxy/greeting.h"
-#include "proxy/linger.h"
 #include "proxy/route.h"
 #include "proxy/tunnel.h"
 
@@ -26,15 +25,6 @@ static int64_t now_of(const struct client *c)
     return loop_now_ns(c->px->loop);
 }
 
-/* After its last bytes. */
-static void part(struct client *c)
-{
-    struct conn *conn = c->conn;
-    c->conn = NULL;
-    client_close(c, false);
-    linger_start(c->px, conn);
-}
-
 static void refuse(struct client *c, enum reply_kind kind, const char *detail)
 {
     struct log_line l;
@@ -45,7 +35,7 @@ static void refuse(struct client *c, enum reply_kind kind, const char *detail)
     log_str(&l, "detail", slice_str(detail));
     log_end(&l);
     reply_write(c->conn, kind, AWS_WIRE_JSON, false, true, ++c->px->next_xid, detail);
-    part(c);
+    client_part(c);
 }
 
 static void begin_failure(struct log_line *l, const struct client *c, const char *reason)
@@ -69,7 +59,7 @@ static void part_with_alert(struct client *c, enum tls_alert alert)
 {
     const char record[] = {0x15, 3, 3, 0, 2, 2, (char)alert};
     conn_write(c->conn, slice_of(record, sizeof record));
-    part(c);
+    client_part(c);
 }
 
 static void start_tunnel(struct client *c, const struct authority *to, const char *reason)

@@ -41,6 +41,12 @@ void peer_named(struct peer *p, const struct sockaddr *sa)
     set_address(p, sa);
 }
 
+struct slice peer_without_port(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    return colon != NULL ? slice_of(text, (size_t)(colon - text)) : slice_str(text);
+}
+
 /* --- the table --- */
 
 static bool same(const struct peer *a, const struct peer *b)

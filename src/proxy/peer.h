@@ -23,6 +23,9 @@ void peer_of(struct peer *p, int fd, const struct sockaddr *sa);
 /* As a load balancer names it: IPv4 or IPv6. */
 void peer_named(struct peer *p, const struct sockaddr *sa);
 
+/* The text without the port, which changes with each connection; "uid=1000" has none. */
+struct slice peer_without_port(const char *text);
+
 /* Connections by peer: its address, or its user where it has none. A keyed hash, since peers choose
  * what they are called (security requirement J14). */
 enum { PEERS_BUCKETS = 1024 };

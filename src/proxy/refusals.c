@@ -3,6 +3,7 @@
 #include "core/base/fixtext.h"
 #include "core/base/list.h"
 #include "core/base/xalloc.h"
+#include "proxy/peer.h"
 
 #include <stdlib.h>
 
@@ -32,11 +33,9 @@ struct refusals *refusals_new(struct hash_key key, int64_t memory_ns)
     return r;
 }
 
-/* "[2001:db8::1]:5000" and "192.0.2.1:5000" without the port; "uid=1000" has none. */
 static struct slice key_of(struct fixtext *key, const char *peer, const char *host)
 {
-    const char *port = strrchr(peer, ':');
-    fixtext_put(key, port != NULL ? slice_of(peer, (size_t)(port - peer)) : slice_str(peer));
+    fixtext_put(key, peer_without_port(peer));
     fixtext_put(key, SLICE("|"));
     fixtext_put(key, slice_str(host));
     return fixtext_slice(key);
