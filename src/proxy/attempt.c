@@ -134,9 +134,8 @@ static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, cons
         connected(at, conn, false);
         return;
     }
-    if (failure ==
-        NET_LOCAL) /* no descriptor left, most likely: those that idle are for the next */
-        pool_shed(px_of(at)->pool);
+    if (failure == NET_STARVED)
+        pool_shed(px_of(at)->pool); /* for the next */
     not_connected(at, reply_failure_of_net(failure), detail);
 }
 

@@ -171,6 +171,7 @@ enum retry_failure reply_failure_of_net(enum net_fail f)
         return RETRY_FAIL_PARENT;
     case NET_PARENT_REFUSED:
         return RETRY_FAIL_PARENT_REFUSED;
+    case NET_STARVED:
     case NET_LOCAL:
         return RETRY_FAIL_OVERLOAD;
     }

@@ -8,6 +8,8 @@ import pytest
 
 import sigv4
 from daemons import elapsed
+from test_connect_hello import client_hello
+from test_listeners import unix_dial
 from wire import until
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
@@ -66,6 +68,40 @@ def test_drain_has_an_end(origin, make_retryd):
     assert answer is None or answer.status in (502, 503, 504)
     retryd.stop()
     assert 0.4 < elapsed(began) < 5
+
+
+def test_a_drain_ends_whatever_is_under_way(origin, make_retryd, tmp_path):
+    """One connection, or a crowd, in each state in which something is waited for."""
+    hello, host = client_hello(), "dynamodb.us-east-1.amazonaws.com"
+    path = tmp_path / "r.sock"
+    origin.answers({"fail": "hang"}, then="last")
+    retryd = make_retryd(origin, listeners=[{"address": "unix:%s" % path, "proxy_protocol": ["127.0.0.0/8"]}],
+                         budgets={"key": ["service", "resource"]}, limits={"upstream_per_origin": 1},
+                         timeouts={"drain": "1s", "connect": "60s"}, intercept={"bypass": ["silent.amazonaws.com"]})
+    get = b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (host.encode(), host.encode())
+    held = retryd.plain()
+    held.send(get)
+    until(origin.requests, "the one connection is in use")
+    wires = [held] + [retryd.plain() for _ in range(3)]
+    for wire in wires[1:]:
+        wire.send(get)                                  # waits for it
+    body = retryd.open(host)
+    body.send(sigv4.json_rpc("dynamodb", "DynamoDB_20120810.PutItem", {"TableName": "t"}).head())
+    introduced = unix_dial(path)                        # says nothing
+    wires += [body, introduced, retryd.tunnel(host), retryd.tunnel("silent.amazonaws.com")]
+    for _ in range(300):                                # more handshakes than may run at once
+        wires.append(retryd.tunnel(host))
+        wires[-1].send(hello)
+    wires.append(retryd.tunnel(host))
+    wires[-1].send(hello[:20])
+    began = time.monotonic()
+    retryd.stop()
+    assert elapsed(began) < 10
+    for wire in wires[:4] + [body]:
+        answer = wire.response()
+        assert answer is None or answer.status == 503
+    for wire in wires:
+        wire.close()
 
 
 def test_no_new_connections_while_draining(origin, retryd):

@@ -385,7 +385,7 @@ struct conn *conn_new(struct loop *l, int fd, const struct conn_limits *lim, con
     lazytimer_init(&c->deadline, l, on_deadline, c);
     c->ev = loop_watch(l, fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST, on_event, c);
     if (event_add(c->ev, NULL) != 0) {
-        stream_fail(&c->s, NET_LOCAL, strerror(errno));
+        stream_fail(&c->s, NET_STARVED, strerror(errno));
         give_up(c);
         wake_if_due(c);
     }

@@ -75,8 +75,8 @@ void dial_cancel(struct dial *d)
 /* On the way to the parent a failure is the parent's, unless it is ours or says more by itself. */
 static enum net_fail kind_here(const struct dial *d, enum net_fail kind)
 {
-    if (d->parent == NULL || d->stage == TLS || kind == NET_DENIED || kind == NET_LOCAL ||
-        kind == NET_CERTIFICATE || kind == NET_PARENT_REFUSED)
+    if (d->parent == NULL || d->stage == TLS || kind == NET_DENIED || kind == NET_STARVED ||
+        kind == NET_LOCAL || kind == NET_CERTIFICATE || kind == NET_PARENT_REFUSED)
         return kind;
     return NET_PARENT;
 }

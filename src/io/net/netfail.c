@@ -30,6 +30,8 @@ const char *net_fail_name(enum net_fail f)
         return "parent";
     case NET_PARENT_REFUSED:
         return "parent-refused";
+    case NET_STARVED:
+        return "starved";
     case NET_LOCAL:
         return "local";
     }

@@ -16,7 +16,8 @@ enum net_fail {
     NET_TRUNCATED,      /* TLS ended without close_notify */
     NET_PARENT,         /* the parent proxy cannot be reached or failed: may be better later */
     NET_PARENT_REFUSED, /* the parent proxy answered and does not want to: 407, 403 and the like */
-    NET_LOCAL,          /* out of descriptors or ports, or another fault of this machine */
+    NET_STARVED,        /* out of descriptors or memory: what idles could go */
+    NET_LOCAL,          /* out of ports, or another fault of this machine */
 };
 
 const char *net_fail_name(enum net_fail f);

@@ -123,6 +123,8 @@ static void note_errno(struct race *r, unsigned addr, int error)
     case ENFILE:
     case ENOBUFS:
     case ENOMEM:
+        note(r, addr, NET_STARVED, TELL_LOCAL, strerror(error));
+        break;
     case EADDRNOTAVAIL: /* out of ports, or a source address that is not here */
     case EADDRINUSE:
     case EAGAIN:

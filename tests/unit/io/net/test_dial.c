@@ -222,7 +222,7 @@ START_TEST(test_out_of_descriptors)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
     dial(&f, (struct dial_target){.host = "127.0.0.1", .is_ip = true, .port = f.port});
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
-    expect_failure(&f, NET_LOCAL, strerror(EMFILE));
+    expect_failure(&f, NET_STARVED, strerror(EMFILE));
     finish(&f);
 }
 END_TEST
