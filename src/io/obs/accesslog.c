@@ -2,8 +2,8 @@
  * the caller's key no more than the last four characters do, whatever was handed in. */
 #include "io/obs/accesslog.h"
 
+#include "core/base/fixtext.h"
 #include "io/obs/log.h"
-#include <stdio.h>
 
 #define KEY_TAIL 4
 
@@ -46,14 +46,17 @@ static void quota(struct log_line *l, const struct access_attempt *a)
 void accesslog_attempt(const struct access_attempt *a)
 {
     struct log_line l;
-    char of[24];
-    int n = snprintf(of, sizeof of, "%u/%u", a->attempt, a->max_attempts);
+    char text_of[24];
+    struct fixtext of = fixtext_in(text_of, sizeof text_of);
+    fixtext_number(&of, a->attempt);
+    fixtext_put(&of, SLICE("/"));
+    fixtext_number(&of, a->max_attempts);
     log_begin(&l, LOG_LEVEL_INFO, "attempt");
     log_xid(&l, a->xid);
     text(&l, "host", a->host);
     text(&l, "service", a->service);
     text(&l, "op", a->operation);
-    log_str(&l, "attempt", slice_of(of, (size_t)n));
+    log_str(&l, "attempt", fixtext_slice(&of));
     number(&l, "status", a->status);
     text(&l, "failure", slice_str(a->failure));
     text(&l, "detail", slice_str(a->detail));

@@ -8,9 +8,9 @@
  * reader. */
 #include "io/obs/log.h"
 
+#include "core/base/fixtext.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -268,10 +268,21 @@ void log_str(struct log_line *l, const char *key, struct slice value)
     }
 }
 
+static void put_signed(struct fixtext *to, int64_t value)
+{
+    uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (value < 0)
+        fixtext_put(to, SLICE("-"));
+    fixtext_number(to, size);
+}
+
 void log_int(struct log_line *l, const char *key, int64_t value)
 {
     char text[24];
-    snprintf(text, sizeof text, "%" PRId64, value);
+    if (l->off)
+        return;
+    struct fixtext number = fixtext_in(text, sizeof text);
+    put_signed(&number, value);
     put_plain_field(l, key, text);
 }
 
@@ -283,22 +294,33 @@ void log_bool(struct log_line *l, const char *key, bool value)
 void log_ms(struct log_line *l, const char *key, int64_t ns)
 {
     char text[32];
+    if (l->off)
+        return;
+    struct fixtext number = fixtext_in(text, sizeof text);
     int64_t us = ns / 1000;
     uint64_t size = us < 0 ? 0 - (uint64_t)us : (uint64_t)us;
-    int n = snprintf(text, sizeof text, "%s%" PRIu64 ".%03" PRIu64, us < 0 ? "-" : "", size / 1000,
-                     size % 1000);
-    while (text[n - 1] == '0')
-        text[--n] = '\0';
-    if (text[n - 1] == '.')
-        text[--n] = '\0';
+    unsigned rest = (unsigned)(size % 1000);
+    if (us < 0)
+        fixtext_put(&number, SLICE("-"));
+    fixtext_number(&number, size / 1000);
+    /* As many decimals as there is to say. */
+    for (unsigned unit = 100; rest > 0; rest %= unit, unit /= 10) {
+        if (unit == 100)
+            fixtext_put(&number, SLICE("."));
+        fixtext_number(&number, rest / unit);
+    }
     put_plain_field(l, key, text);
 }
 
 void log_xid(struct log_line *l, uint64_t xid)
 {
-    char text[24];
-    int n = snprintf(text, sizeof text, "%" PRIx64, xid);
-    log_str(l, "xid", slice_of(text, (size_t)n));
+    char digits[16];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[xid & 15];
+        xid >>= 4;
+    } while (xid > 0);
+    log_str(l, "xid", slice_of(digits + at, sizeof digits - at));
 }
 
 /* Says once that lines are missing, as soon as the sink takes lines again. */
