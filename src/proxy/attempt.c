@@ -42,6 +42,16 @@ static void count_held(struct attempt *at)
     at->held_counted = at->held.cap;
 }
 
+static void forget_held(struct attempt *at)
+{
+    size_t max = at->held.max;
+    if (at->held.cap > HELD_KEEP_BYTES)
+        strbuf_fini(&at->held);
+    strbuf_reset(&at->held);
+    count_held(at);
+    at->held.max = max;
+}
+
 /* Forgets the response; the request side is reset by attempt_dial. */
 static void reset_response(struct attempt *at)
 {
@@ -50,12 +60,7 @@ static void reset_response(struct attempt *at)
     at->resp = (struct http_resp){0};
     at->have_head = at->whole = at->saw_bytes = false;
     at->interim = 0;
-    size_t max = at->held.max;
-    if (at->held.cap > HELD_KEEP_BYTES)
-        strbuf_fini(&at->held);
-    strbuf_reset(&at->held);
-    count_held(at);
-    at->held.max = max;
+    forget_held(at);
     arena_reset(&at->arena);
 }
 
@@ -458,9 +463,11 @@ void attempt_client_drained(struct attempt *at)
 /* --- connection
  * ------------------------------------------------------------------------------------------ */
 
+/* And what was held: a request that waits for its next attempt has no use for it. */
 static void forget_conn(struct attempt *at)
 {
     at->conn = NULL;
+    forget_held(at);
     at->sending = at->awaiting_continue = false;
     at->phase = ATTEMPT_IDLE;
     loop_timer_disarm(&at->timer);

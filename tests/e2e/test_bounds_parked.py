@@ -91,6 +91,26 @@ def test_held_responses_count(make_retryd):
         wire.close()
 
 
+def test_a_wait_holds_no_response(make_retryd):
+    """E6: what was held of an error is free while its request waits: room for many more than would fit at once."""
+    def script(wire, n):
+        while True:
+            read_request(wire)
+            wire.send(response(500, b"e" * 60000, headers=[("x-amz-retry-after", "5000")]))
+
+    origin = RawOrigin(script)
+    retryd = make_retryd(None, **origin.config(limits={"replay_memory_total": "128KiB", "replay_memory": "4KiB",
+                                                       "hold_root": "64KiB"}))
+    crowd = [retryd.plain() for _ in range(8)]
+    for n, wire in enumerate(crowd):
+        wire.send(signed("AKIA%d" % n))
+        until(lambda: len(retryd.attempts_logged()) > n, "it was answered")
+    assert [(a["decision"], a["why"]) for a in retryd.attempts_logged()[:8]] == [("retry", "will_retry")] * 8
+    for wire in crowd:
+        wire.close()
+    origin.stop()
+
+
 def test_a_thousand_leave(throttler, make_retryd):
     """E7: a thousand parked clients go at once: everything they held is free, and the origin hears nothing more."""
     retryd = make_retryd(None, **throttler.config(limits={"max_clients_per_peer": 4096}))
