@@ -134,6 +134,8 @@ static bool lists_names(const struct header_list *fields)
 void hopbyhop_init(struct hopbyhop *h, const struct header_list *fields, struct slice path_query)
 {
     *h = (struct hopbyhop){.fields = fields, .lists_names = lists_names(fields)};
+    if (path_query.p == NULL)
+        return;
     h->signed_headers = signed_in_authorization(header_get(fields, SLICE("Authorization")));
     if (h->signed_headers.p == NULL)
         h->signed_headers = query_param(target_query(path_query), SLICE("X-Amz-SignedHeaders"));

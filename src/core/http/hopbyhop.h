@@ -15,7 +15,7 @@ struct hopbyhop {
 };
 
 /* Borrows the list. Reads SignedHeaders from Authorization (AWS4-*) or the query of a presigned
- * target. keep_upgrade starts false. */
+ * target; SLICE_NONE: a response, which nothing signs. keep_upgrade starts false. */
 void hopbyhop_init(struct hopbyhop *h, const struct header_list *fields, struct slice path_query);
 
 /* True if the field goes to the next hop. Content-Length, Transfer-Encoding and Host are framing

@@ -139,6 +139,13 @@ static const struct {
      "set-COOKIE: b\r\nProxy-Authenticate: x\r\nContent-Length: 05\r\nZ: z\r\n\r\n",
      HTTP_BODY_LENGTH, false,
      "HTTP/1.1 200 O K\r\nSet-Cookie: a\r\nset-COOKIE: b\r\nContent-Length: 5\r\nZ: z\r\n\r\n"},
+    {HTTP_GET, /* whatever it says of itself: only requests are signed */
+     "HTTP/1.1 200 OK\r\nConnection: close, X-S\r\nX-S: s\r\nTrailer: T\r\nAuthorization: "
+     "AWS4-HMAC-SHA256 "
+     "SignedHeaders=connection;trailer;x-s\r\nContent-Length: 5\r\n\r\n",
+     HTTP_BODY_LENGTH, false,
+     "HTTP/1.1 200 OK\r\nAuthorization: AWS4-HMAC-SHA256 SignedHeaders=connection;trailer;x-s\r\n"
+     "Content-Length: 5\r\n\r\n"},
     {HTTP_GET, "HTTP/1.0 200\r\nA: b\r\n\r\n", HTTP_BODY_CHUNKED, false,
      "HTTP/1.1 200 \r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n"},
     {HTTP_GET, "HTTP/1.1 200 OK\r\nTransfer-Encoding: CHUNKED\r\nA: b\r\n\r\n", HTTP_BODY_CHUNKED,
