@@ -78,8 +78,7 @@ struct peer_count *access_enter(struct proxy *px, const struct entrance *e, int 
     return NULL;
 }
 
-void access_tell_refused(struct proxy *px, const struct entrance *e, const struct peer *p,
-                         const char *why)
+bool access_may_tell(struct proxy *px)
 {
     struct turned_away *r = &px->turned_away;
     int64_t now = loop_now_ns(px->loop);
@@ -89,10 +88,19 @@ void access_tell_refused(struct proxy *px, const struct entrance *e, const struc
     }
     if (r->lines >= LINES_A_SECOND) {
         r->untold++;
-        return;
+        return false;
     }
     r->lines++;
+    return true;
+}
+
+void access_tell_refused(struct proxy *px, const struct entrance *e, const struct peer *p,
+                         const char *why)
+{
+    struct turned_away *r = &px->turned_away;
     struct log_line l;
+    if (!access_may_tell(px))
+        return;
     log_begin(&l, LOG_LEVEL_WARN, "refused");
     log_str(&l, "client", slice_str(p->text));
     log_str(&l, "listener", slice_str(e->rules.name));

@@ -23,6 +23,9 @@ struct peer_count *access_enter(struct proxy *px, const struct entrance *e, int 
 /* Where credentials are asked for, each request outside tunnels must bring them, CONNECT too; those
  * inside an opened one have come in with it. False: *refusal is the answer, *why more about it. */
 bool access_request(struct client *c, enum reply_kind *refusal, const char **why);
+/* May one more line be written about somebody who was not let in? Else it is counted, for the next
+ * one. */
+bool access_may_tell(struct proxy *px);
 /* A line about one that was not let in; many of them come to a few lines a second. */
 void access_tell_refused(struct proxy *px, const struct entrance *e, const struct peer *p,
                          const char *why);

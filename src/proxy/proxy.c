@@ -4,6 +4,7 @@
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
 #include "io/obs/log.h"
+#include "proxy/access.h"
 #include "proxy/client.h"
 #include "proxy/connect.h"
 #include "proxy/linger.h"
@@ -33,7 +34,8 @@ static void on_accept(void *arg, int fd, const struct sockaddr *peer)
     const struct doorway *d = arg;
     struct proxy *px = d->px;
     if (proxy_count(px, 0) >= px->config->max_clients) {
-        log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
+        if (access_may_tell(px))
+            log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
         close(fd);
         return;
     }

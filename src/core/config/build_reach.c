@@ -80,7 +80,8 @@ static void check_listener(struct build *b, const struct listener_config *l)
             build_complain_at(b, &l->from[LISTENER_ROW_address],
                               "listeners[%u].address: %s is listened on already", l->number,
                               endpoint_name(&b->config->arena, &l->address));
-        else if (strcmp(o->name, l->name) == 0)
+        else if (strcmp(o->name, l->name) == 0 &&
+                 (listener_has(o, name) || listener_has(l, name))) /* else: two ports to pick */
             build_complain_at(b, &l->where, "listeners[%u].name: \"%s\" is taken already",
                               l->number, l->name);
     }

@@ -62,6 +62,15 @@ START_TEST(defaults_off_loopback)
 }
 END_TEST
 
+START_TEST(ports_to_pick)
+{
+    struct config *c = good("listen=127.0.0.1:0\nlisteners[0].address=127.0.0.1:0\n"
+                            "listeners[1].address=127.0.0.1:0");
+    ck_assert_uint_eq(c->n_listeners, 3);
+    config_free(c);
+}
+END_TEST
+
 START_TEST(origins)
 {
     struct config *c = good("origins[0].hosts=*.a.example,b.example\norigins[0].ca_file=/ca\n"
@@ -170,6 +179,7 @@ static TCase *tcase_settings(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, listen_becomes_listeners);
     tcase_add_test(t, defaults_off_loopback);
+    tcase_add_test(t, ports_to_pick);
     tcase_add_test(t, origins);
     tcase_add_test(t, budget_key);
     tcase_add_loop_test(t, one_problem, 0, (int)ARRAY_LEN(bad));
