@@ -2,6 +2,7 @@
  * queued, so that an action never re-enters it. After FINISH the drive is gone at the end of the
  * turn. */
 #include "proxy/drive.h"
+#include "core/aws/sdkrequest.h"
 #include "core/aws/sigtime.h"
 #include "core/base/units.h"
 #include "core/base/xalloc.h"
@@ -222,6 +223,7 @@ static void record_request(const struct drive *d)
         .operation = d->route.target.operation,
         .status = d->status,
         .attempts = d->xch.run.attempts,
+        .client_attempt = sdkrequest_attempt(&c->req.fields),
         .end = d->end,
         .failure = retry_failure_name(d->cut_by),
         .detail = d->cut_by != RETRY_FAIL_NONE ? d->attempt.detail : "",

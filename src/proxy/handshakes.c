@@ -33,7 +33,7 @@ static void hand_on(void *obj)
 {
     struct handshakes *hs = obj;
     hs->handing_on = false;
-    while (hs->n_waiting > 0 && hs->n_running < HANDSHAKES_MAX) {
+    while (hs->n_waiting > 0 && hs->n_running < hs->max) {
         struct handshake *h = first(&hs->waiting);
         list_remove(&h->link);
         hs->n_waiting--;
@@ -58,10 +58,10 @@ static void on_timer(void *arg)
     await_patience(hs);
 }
 
-void handshakes_init(struct handshakes *hs, struct loop *l, void (*start)(struct handshake *h),
-                     void (*cut)(struct handshake *h))
+void handshakes_init(struct handshakes *hs, struct loop *l, unsigned max,
+                     void (*start)(struct handshake *h), void (*cut)(struct handshake *h))
 {
-    *hs = (struct handshakes){.loop = l, .start = start, .cut = cut};
+    *hs = (struct handshakes){.loop = l, .max = max, .start = start, .cut = cut};
     list_init(&hs->running);
     list_init(&hs->waiting);
     loop_timer_init(&hs->timer, l, on_timer, hs);
@@ -76,7 +76,7 @@ void handshakes_fini(struct handshakes *hs)
 void handshakes_enter(struct handshakes *hs, struct handshake *h)
 {
     ASSERT(h->state == HANDSHAKE_IDLE);
-    if (hs->n_running < HANDSHAKES_MAX) {
+    if (hs->n_running < hs->max) {
         run(hs, h);
         return;
     }

@@ -1,5 +1,5 @@
-/* Turns for the TLS handshakes of clients: at most HANDSHAKES_MAX run at once in a worker, the rest
- * waits (security requirement F10).
+/* Turns for the TLS handshakes of clients: so many run at once in a worker, the rest waits
+ * (security requirement F10).
  *
  * A crowd of clients that begin a handshake and leave it there must not keep out those that mean
  * it. So the newest waits shortest (the oldest has most likely left), and while somebody waits, a
@@ -11,8 +11,6 @@
 #include "core/base/list.h"
 #include "io/net/loop.h"
 
-enum { HANDSHAKES_MAX = 256 };
-
 /* One that wants a turn; part of its owner. */
 struct handshake {
     struct list link;
@@ -22,6 +20,7 @@ struct handshake {
 
 struct handshakes {
     struct loop *loop;
+    unsigned max;        /* that run */
     struct list running; /* oldest first */
     struct list waiting; /* newest first */
     unsigned n_running, n_waiting;
@@ -33,8 +32,9 @@ struct handshakes {
     bool handing_on;
 };
 
-void handshakes_init(struct handshakes *hs, struct loop *l, void (*start)(struct handshake *h),
-                     void (*cut)(struct handshake *h));
+/* max: 1 or more. */
+void handshakes_init(struct handshakes *hs, struct loop *l, unsigned max,
+                     void (*start)(struct handshake *h), void (*cut)(struct handshake *h));
 /* hs must outlive the turn of the loop in which the last one left. */
 void handshakes_fini(struct handshakes *hs);
 

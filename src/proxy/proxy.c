@@ -164,7 +164,8 @@ struct proxy *proxy_new(const struct proxy_parts *parts, struct err *err)
     admission_init(&px->admission);
     parking_init(&px->parking, config->max_parked);
     list_init(&px->lingers);
-    handshakes_init(&px->handshakes, px->loop, connect_start_handshake, connect_cut_handshake);
+    handshakes_init(&px->handshakes, px->loop, px->config->max_handshakes, connect_start_handshake,
+                    connect_cut_handshake);
     memtrim_init(&px->memtrim, px->loop);
     loop_timer_init(&px->drain_timer, px->loop, on_drain_deadline, px);
     px->replay = (struct bodylog_shared){.memory_max = config->replay_memory_total_bytes,

@@ -215,6 +215,21 @@ bool route_via_chain(const struct proxy *px, const struct http_req *req, char ou
     return true;
 }
 
+void route_pool_key(struct route *r)
+{
+    char text[AUTHORITY_TEXT_MAX];
+    authority_text(&r->origin, text);
+    struct fixtext key = fixtext_in(r->pool_key, sizeof r->pool_key);
+    fixtext_put(&key, r->tls ? SLICE("s|") : r->absolute ? SLICE("x|") : SLICE("p|"));
+    fixtext_number(&key, r->way.profile); /* what was verified one way serves no other */
+    fixtext_put(&key, SLICE("|"));
+    /* A connection to a private address is for those who may dial there. */
+    if (!route_private_ok(r->from.rules, slice_str(r->origin.host)))
+        fixtext_put(&key, SLICE("!|"));
+    fixtext_put(&key, slice_str(text));
+    r->pool_key_n = key.n;
+}
+
 enum route_result route_request(struct proxy *px, struct http_req *req,
                                 const struct route_from *from, struct arena *a, struct route *out,
                                 enum reply_kind *refusal, const char **why)
@@ -234,19 +249,9 @@ enum route_result route_request(struct proxy *px, struct http_req *req,
     if (!max_forwards(req, a))
         return ROUTE_ANSWER_OPTIONS;
     struct slice host = slice_str(out->origin.host);
-    char text[AUTHORITY_TEXT_MAX];
-    authority_text(&out->origin, text);
-    struct fixtext pool_key = fixtext_in(out->pool_key, sizeof out->pool_key);
     ways_find(px->ways, &out->origin, &out->way);
     out->absolute = !out->tls && out->way.parent != NULL;
-    fixtext_put(&pool_key, out->tls ? SLICE("s|") : out->absolute ? SLICE("x|") : SLICE("p|"));
-    fixtext_number(&pool_key, out->way.profile); /* what was verified one way serves no other */
-    fixtext_put(&pool_key, SLICE("|"));
-    /* A connection to a private address is for those who may dial there. */
-    if (!route_private_ok(from->rules, host))
-        fixtext_put(&pool_key, SLICE("!|"));
-    fixtext_put(&pool_key, slice_str(text));
-    out->pool_key_n = pool_key.n;
+    route_pool_key(out);
     aws_identify(req, host, out->path_query, SLICE_NONE, a, &out->target);
     out->wire = aws_wire_of(req, &out->target);
     find_settings(px, req, out);

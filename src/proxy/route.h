@@ -51,6 +51,9 @@ void route_identify_late(struct proxy *px, struct route *r, const struct http_re
  * waited for. */
 enum { ROUTE_PREFIX_BYTES = 4096 };
 bool route_key_in_body(const struct proxy *px, const struct route *r, const struct http_req *req);
+/* Which pooled connections may serve it, and whose slots it takes: pool_key, from the origin, tls,
+ * absolute, the way and the rules of the listener (security requirements G10, I3). */
+void route_pool_key(struct route *r);
 /* Finds the budget of the request's upstream client and holds it. */
 void route_budget(struct proxy *px, struct route *r, const struct http_req *req,
                   struct slice body_prefix, struct arena *a);

@@ -53,3 +53,13 @@ def test_jitter_differs_between_processes(origin, make_retryd):
         waits.append([a["wait_ms"] for a in retryd.attempts_logged() if "wait_ms" in a])
         assert len(waits[-1]) == 4
     assert waits[0] != waits[1]
+
+
+@pytest.mark.parametrize("value, told", [
+    (None, None), ("attempt=1; max=3", None), ("attempt=0", None), ("attempt=2; max=3", 2),
+    ("ttl=20991231T000000Z; attempt=3; max=3", 3), ("attempt=%s" % ("9" * 40), None), ("attempt=x", None)])
+def test_attempts_of_the_client_are_told(origin, retryd, value, told):
+    """CR15: a client that tries again itself shows in the request's line, by the number of its attempt."""
+    headers = [("amz-sdk-request", value)] if value else []
+    assert retryd.exchange(sigv4.sts(headers=headers)).status == 200
+    assert retryd.requests_logged()[-1].get("client_attempt") == told

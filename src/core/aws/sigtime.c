@@ -1,5 +1,6 @@
 /* Signature age. Dates are read by position: the formats are fixed, anything else is no date. */
 #include "core/aws/sigtime.h"
+#include "core/aws/sdkrequest.h"
 #include "core/base/attr.h"
 #include "core/base/num.h"
 #include "core/http/uri.h"
@@ -54,20 +55,6 @@ bool sigtime_parse_http(struct slice s, int64_t *out_s)
     return false;
 }
 
-/* ttl=20250101T000000Z among the "; "-separated parts of amz-sdk-request, in any order. */
-static bool ttl_of(const struct http_req *req, int64_t *out_s)
-{
-    struct slice rest = header_get(&req->fields, SLICE("amz-sdk-request")), part;
-    bool done = rest.p == NULL;
-    while (slice_next(&rest, ';', &part, &done)) {
-        part = slice_trim(part);
-        if (slice_starts_nocase(part, SLICE("ttl=")) &&
-            sigtime_parse_amz(slice_of(part.p + 4, part.n - 4), out_s))
-            return true;
-    }
-    return false;
-}
-
 int64_t sigtime_deadline_s(const struct http_req *req, struct slice path_query, int64_t max_age_s)
 {
     enum { EXPIRES_MAX_S = 604800 }; /* seven days: the longest that SigV4 allows */
@@ -82,7 +69,7 @@ int64_t sigtime_deadline_s(const struct http_req *req, struct slice path_query, 
     } else if (sigtime_parse_amz(header_get(&req->fields, SLICE("x-amz-date")), &at)) {
         deadline = at + max_age_s;
     }
-    if (ttl_of(req, &at) && at < deadline)
+    if (sigtime_parse_amz(sdkrequest_part(&req->fields, SLICE("ttl")), &at) && at < deadline)
         deadline = at;
     return deadline;
 }

@@ -94,6 +94,8 @@ void accesslog_request(const struct access_request *r)
     text(&l, "region", r->region);
     number(&l, "status", r->status);
     number(&l, "attempts", r->attempts);
+    if (r->client_attempt > 1)
+        number(&l, "client_attempt", r->client_attempt);
     text(&l, "end", slice_str(r->end));
     text(&l, "failure", slice_str(r->failure));
     text(&l, "detail", slice_str(r->detail));

@@ -11,6 +11,7 @@
 
 struct entry {
     SSL_SESSION *session;
+    int64_t verified_s;
     char origin[];
 };
 
@@ -57,24 +58,30 @@ static bool certificate_ended(SSL_SESSION *session, int64_t now_s)
     return peer != NULL && X509_cmp_time(X509_get0_notAfter(peer), &now) <= 0;
 }
 
-static bool stale(SSL_SESSION *session, int64_t now_s)
+/* The time of a session itself is that of its latest ticket. */
+static bool stale(const struct entry *e, int64_t now_s)
 {
+    SSL_SESSION *session = e->session;
     int64_t age = now_s - (int64_t)SSL_SESSION_get_time(session);
-    return !SSL_SESSION_is_resumable(session) || age < 0 || age >= SESSIONS_LIFE_S ||
-           age >= (int64_t)SSL_SESSION_get_timeout(session) || certificate_ended(session, now_s);
+    int64_t verified_ago = now_s - e->verified_s;
+    return !SSL_SESSION_is_resumable(session) || age < 0 || verified_ago < 0 ||
+           verified_ago >= SESSIONS_LIFE_S || age >= (int64_t)SSL_SESSION_get_timeout(session) ||
+           certificate_ended(session, now_s);
 }
 
-SSL_SESSION *sessions_take(struct sessions *s, const char *origin, int64_t now_s)
+SSL_SESSION *sessions_take(struct sessions *s, const char *origin, int64_t now_s,
+                           int64_t *verified_s)
 {
     for (unsigned i = s->n; i-- > 0;) {
         if (strcmp(s->v[i]->origin, origin) != 0)
             continue;
-        if (stale(s->v[i]->session, now_s)) {
+        if (stale(s->v[i], now_s)) {
             forget(s, i);
             continue;
         }
         SSL_SESSION *session = s->v[i]->session;
         SSL_SESSION_up_ref(session);
+        *verified_s = s->v[i]->verified_s;
         if (SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION) {
             forget(s, i);
         } else {
@@ -86,7 +93,7 @@ SSL_SESSION *sessions_take(struct sessions *s, const char *origin, int64_t now_s
     return NULL;
 }
 
-void sessions_put(struct sessions *s, const char *origin, SSL_SESSION *session)
+void sessions_put(struct sessions *s, const char *origin, SSL_SESSION *session, int64_t verified_s)
 {
     unsigned here = 0, oldest_here = 0;
     for (unsigned i = s->n; i-- > 0;) {
@@ -103,6 +110,7 @@ void sessions_put(struct sessions *s, const char *origin, SSL_SESSION *session)
     struct entry *e = xcalloc(1, sizeof *e + bytes);
     memcpy(e->origin, origin, bytes);
     e->session = session;
+    e->verified_s = verified_s;
     s->v[s->n++] = e;
 }
 

@@ -10,6 +10,7 @@
 enum {
     CLOCK_SKEW_S = 300, /* between the responder and us */
     ANY_AGE = -1,       /* nextUpdate bounds it */
+    OPEN_END_S = 86400, /* from thisUpdate, where there is none (RFC 6960 4.2.2.1) */
     GO_ON = 1,          /* results of a status callback */
     REFUSE = 0,
 };
@@ -27,7 +28,8 @@ static bool status_of(OCSP_BASICRESP *basic, X509 *cert, X509 *issuer, int *stat
         found = id && OCSP_resp_find_status(basic, id, status, &reason, NULL, &since, &until) == 1;
         OCSP_CERTID_free(id);
     }
-    return found && OCSP_check_validity(since, until, CLOCK_SKEW_S, ANY_AGE) == 1;
+    return found &&
+           OCSP_check_validity(since, until, CLOCK_SKEW_S, until ? ANY_AGE : OPEN_END_S) == 1;
 }
 
 /* X509_V_OK, or what is wrong. */

@@ -37,6 +37,8 @@ struct identity {
     bool is_ip;
     char name[NAME_MAX_BYTES + 1];
     char origin[ORIGIN_MAX_BYTES]; /* name:port, the key of its sessions */
+    /* Wall clock: when it was made; when the chain behind the session on offer was verified. */
+    int64_t began_s, offered_s;
 };
 
 /* Places for what goes with an SSL_CTX (its sessions, which live as long as any connection of it)
@@ -73,7 +75,7 @@ static int on_session(SSL *ssl, SSL_SESSION *session)
     const struct identity *id = SSL_get_ex_data(ssl, identity_at);
     if (s == NULL || id == NULL || SSL_get_verify_result(ssl) != X509_V_OK)
         return 0;
-    sessions_put(s, id->origin, session);
+    sessions_put(s, id->origin, session, SSL_session_reused(ssl) ? id->offered_s : id->began_s);
     return 1;
 }
 
@@ -200,10 +202,10 @@ static bool set_identity(SSL *ssl, const char *name, bool is_ip)
 }
 
 /* A session that cannot be used costs a full handshake, no more. */
-static void resume(SSL_CTX *ctx, SSL *ssl, const char *origin)
+static void resume(SSL_CTX *ctx, SSL *ssl, struct identity *id)
 {
     struct sessions *s = SSL_CTX_get_ex_data(ctx, sessions_at);
-    SSL_SESSION *session = sessions_take(s, origin, (int64_t)time(NULL));
+    SSL_SESSION *session = sessions_take(s, id->origin, id->began_s, &id->offered_s);
     if (session == NULL)
         return;
     if (SSL_set_session(ssl, session) != 1)
@@ -230,7 +232,8 @@ SSL *tlsclient_ssl(struct tlsclient *t, const char *host, bool is_ip, uint16_t p
         free(id);
         return NULL;
     }
-    resume(t->ctx, ssl, id->origin);
+    id->began_s = (int64_t)time(NULL);
+    resume(t->ctx, ssl, id);
     SSL_set_connect_state(ssl);
     return ssl;
 }

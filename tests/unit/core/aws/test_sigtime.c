@@ -1,4 +1,5 @@
 /* Signature age: the dates, and which of the bounds comes first. */
+#include "core/aws/sdkrequest.h"
 #include "core/aws/sigtime.h"
 #include "unit.h"
 
@@ -74,12 +75,41 @@ START_TEST(which_bound_holds)
 }
 END_TEST
 
+static unsigned attempt(const char *value)
+{
+    struct arena a;
+    arena_init(&a);
+    struct http_req req = {0};
+    if (value != NULL)
+        header_add(&req.fields, &a, SLICE("amz-sdk-request"), slice_str(value));
+    unsigned n = sdkrequest_attempt(&req.fields);
+    arena_fini(&a);
+    return n;
+}
+
+/* CR15 */
+START_TEST(attempts_of_the_client)
+{
+    ck_assert_uint_eq(attempt("attempt=1; max=3"), 1);
+    ck_assert_uint_eq(attempt("attempt=2; max=3"), 2);
+    ck_assert_uint_eq(attempt("ttl=20250101T000100Z; Attempt=12;max=20"), 12);
+    ck_assert_uint_eq(attempt("attempt=0"), 0);
+    ck_assert_uint_eq(attempt("attempt=9999"), 9999);
+    static const char *const nothing[] = {
+        NULL,        "",         "attempt",    "attempt=",   "attempts=2",    "max=3",
+        "attempt=x", "attempt2", "attempt=-2", "attempt= 2", "attempt=10000", "reattempt=2"};
+    for (size_t i = 0; i < sizeof nothing / sizeof nothing[0]; i++)
+        ck_assert_uint_eq(attempt(nothing[i]), 0);
+}
+END_TEST
+
 static TCase *cases(void)
 {
     TCase *tc = tcase_create("sigtime");
     tcase_add_test(tc, dates);
     tcase_add_test(tc, each_place_is_checked);
     tcase_add_test(tc, which_bound_holds);
+    tcase_add_test(tc, attempts_of_the_client);
     return tc;
 }
 

@@ -4,6 +4,7 @@
 
 #include "io/tls/sessions.h"
 #include "io/tls/tlsclient.h"
+#include <time.h>
 
 static struct cert root, other_root, leaf, mine;
 static struct err err;
@@ -83,6 +84,19 @@ static bool meet(struct tlsclient *t, SSL_CTX *ctx, const char *host, bool is_ip
     return resumed;
 }
 
+/* Everybody's clock in this program, OpenSSL's as well. */
+static time_t clock_ahead_s;
+
+time_t time(time_t *out)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    ts.tv_sec += clock_ahead_s;
+    if (out)
+        *out = ts.tv_sec;
+    return ts.tv_sec;
+}
+
 static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
 START_TEST(resumed_for_the_same_origin_only)
@@ -96,6 +110,26 @@ START_TEST(resumed_for_the_same_origin_only)
     ck_assert(!meet(t, ctx, "second.test", false, 443));
     ck_assert(!meet(t, ctx, "192.0.2.1", true, 443));
     ck_assert(meet(t, ctx, "192.0.2.1", true, 443));
+    tlsclient_free(t);
+    SSL_CTX_free(ctx);
+}
+END_TEST
+
+/* G7: each resumption brings a new ticket, which says that it begins now. The chain is verified
+ * anew all the same, an hour after it was. */
+START_TEST(renewed_tickets_do_not_put_off_verification)
+{
+    SSL_CTX *ctx = server_new(versions[_i]);
+    SSL_CTX_set_timeout(ctx, 86400);
+    struct tlsclient *t = client_new("roots.pem");
+    clock_ahead_s = 0;
+    ck_assert(!meet(t, ctx, "origin.test", false, 443));
+    clock_ahead_s = SESSIONS_LIFE_S * 2 / 3;
+    ck_assert(meet(t, ctx, "origin.test", false, 443));
+    clock_ahead_s = SESSIONS_LIFE_S * 4 / 3;
+    ck_assert(!meet(t, ctx, "origin.test", false, 443));
+    ck_assert(meet(t, ctx, "origin.test", false, 443));
+    clock_ahead_s = 0;
     tlsclient_free(t);
     SSL_CTX_free(ctx);
 }
@@ -162,7 +196,8 @@ static SSL_SESSION *session_of(int version, long begun)
 
 static bool has(struct sessions *s, const char *origin, int64_t now)
 {
-    SSL_SESSION *session = sessions_take(s, origin, now);
+    int64_t verified_s;
+    SSL_SESSION *session = sessions_take(s, origin, now, &verified_s);
     SSL_SESSION_free(session);
     return session != NULL;
 }
@@ -170,27 +205,29 @@ static bool has(struct sessions *s, const char *origin, int64_t now)
 START_TEST(cache_rules)
 {
     struct sessions *s = sessions_new();
-    sessions_put(s, "a:1", session_of(TLS1_2_VERSION, 1000));
+    sessions_put(s, "a:1", session_of(TLS1_2_VERSION, 1000), 1000);
     ck_assert(has(s, "a:1", 1000) && has(s, "a:1", 1001)); /* stays */
     ck_assert(!has(s, "a:2", 1000));
     ck_assert(!has(s, "a:1", 1000 + SESSIONS_LIFE_S));
     ck_assert_uint_eq(sessions_count(s), 0);
-    sessions_put(s, "a:1", session_of(TLS1_3_VERSION, 1000));
+    sessions_put(s, "a:1", session_of(TLS1_3_VERSION, 1000), 1000);
     ck_assert(!has(s, "a:1", 999)); /* the clock was set back */
-    sessions_put(s, "a:1", session_of(TLS1_3_VERSION, 1000));
+    sessions_put(s, "a:1", session_of(TLS1_3_VERSION, 1000), 1000);
     ck_assert(has(s, "a:1", 1000));
     ck_assert(!has(s, "a:1", 1000)); /* once */
     SSL_SESSION *brief = session_of(TLS1_3_VERSION, 1000);
     SSL_SESSION_set_timeout(brief, 5);
-    sessions_put(s, "a:1", brief);
+    sessions_put(s, "a:1", brief, 1000);
     ck_assert(!has(s, "a:1", 1005));
+    sessions_put(s, "a:1", session_of(TLS1_3_VERSION, 1000), 900); /* a ticket of a later day */
+    ck_assert(!has(s, "a:1", 900 + SESSIONS_LIFE_S));
     for (int i = 0; i < 10; i++)
-        sessions_put(s, "b:1", session_of(TLS1_3_VERSION, 1000));
+        sessions_put(s, "b:1", session_of(TLS1_3_VERSION, 1000), 1000);
     ck_assert_uint_eq(sessions_count(s), SESSIONS_PER_ORIGIN);
     char name[32];
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof name, "n%d:1", i);
-        sessions_put(s, name, session_of(TLS1_3_VERSION, 1000));
+        sessions_put(s, name, session_of(TLS1_3_VERSION, 1000), 1000);
     }
     ck_assert_uint_eq(sessions_count(s), SESSIONS_MAX);
     ck_assert(!has(s, "n743:1", 1000) && has(s, "n744:1", 1000) && has(s, "n999:1", 1000));
@@ -216,9 +253,9 @@ START_TEST(no_session_outlives_its_certificate)
     ERR_clear_error();
     struct sessions *s = sessions_new();
     int64_t now = (int64_t)time(NULL);
-    sessions_put(s, "a:1", SSL_get1_session(client));
+    sessions_put(s, "a:1", SSL_get1_session(client), now);
     ck_assert(!has(s, "a:1", now + 700));
-    sessions_put(s, "a:1", SSL_get1_session(client));
+    sessions_put(s, "a:1", SSL_get1_session(client), now);
     ck_assert(has(s, "a:1", now + 500));
     sessions_free(s);
     SSL_shutdown(client);
@@ -302,6 +339,7 @@ static TCase *tcase_sessions(void)
     TCase *tc = tcase_create("sessions");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, resumed_for_the_same_origin_only, 0, 2);
+    tcase_add_loop_test(tc, renewed_tickets_do_not_put_off_verification, 0, ARRAY_LEN(versions));
     tcase_add_loop_test(tc, never_across_trust_settings, 0, 2);
     tcase_add_test(tc, cut_connections_of_tls12_are_not_resumed);
     tcase_add_test(tc, connections_outlive_the_client);

@@ -37,7 +37,7 @@ static struct row {
     const struct cert *about; /* default leaf */
     const struct cert *signer;
     bool sha256;
-    long since_s, until_s; /* from now */
+    long since_s, until_s; /* from now; until 0: no nextUpdate */
     const char *verdict;   /* NULL: accepted */
 } table[] = {
     {ABSENT, .verdict = NULL},
@@ -57,6 +57,8 @@ static struct row {
     {ANSWER, V_OCSP_CERTSTATUS_GOOD, &leaf, &not_responder, false, -3600, 3600,
      "OCSP verification failed"},
     {ANSWER, V_OCSP_CERTSTATUS_GOOD, &leaf, &leaf, false, -3600, 3600, "OCSP verification failed"},
+    {ANSWER, V_OCSP_CERTSTATUS_GOOD, &leaf, &sub, false, -3600, 0, NULL},
+    {ANSWER, V_OCSP_CERTSTATUS_GOOD, &leaf, &sub, false, -2 * 86400, 0, "OCSP verification failed"},
     {TRY_LATER, .verdict = "OCSP verification failed"},
     {GARBAGE, .verdict = "OCSP verification failed"},
 };
@@ -68,7 +70,7 @@ static OCSP_RESPONSE *answer_of(const struct row *r)
     OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
     OCSP_CERTID *id = OCSP_cert_to_id(r->sha256 ? EVP_sha256() : EVP_sha1(), r->about->x, sub.x);
     ASN1_TIME *since = X509_gmtime_adj(NULL, r->since_s),
-              *until = X509_gmtime_adj(NULL, r->until_s);
+              *until = r->until_s ? X509_gmtime_adj(NULL, r->until_s) : NULL;
     ck_assert_ptr_nonnull(OCSP_basic_add1_status(basic, id, r->status, 0, since, since, until));
     ck_assert_int_eq(OCSP_basic_sign(basic, r->signer->x, r->signer->key, EVP_sha256(), NULL, 0),
                      1);
