@@ -2,11 +2,13 @@
 import socket
 import ssl
 import threading
+import time
 
 import pytest
 
 from daemons import free_port
-from wire import Wire
+from hostile import RawOrigin
+from wire import Wire, until
 
 
 @pytest.fixture
@@ -120,3 +122,31 @@ def test_dead_end_is_answered_before_the_tunnel_opens(make_retryd):
     wire.send(b"CONNECT raw.example:443 HTTP/1.1\r\nHost: raw.example:443\r\n\r\n")
     answer = wire.response("CONNECT")
     assert (answer.status, answer.get("X-Retryd-Error")) == (502, "connect_refused")
+
+
+@pytest.mark.parametrize("first", [8 * 1024, 60 * 1024, 63 * 1024, 64 * 1024])
+def test_much_that_is_sent_before_the_tunnel_is_there(make_retryd, first):
+    """J10, J13: while the parent thinks about it, a client sends more than a tunnel holds; nothing is lost."""
+    let_in = threading.Event()
+
+    def parent(wire, n):
+        wire.head()
+        assert let_in.wait(10)
+        wire.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        wire.send(wire.take(len(data)))
+
+    data = bytes(range(251)) * 1300
+    origin = RawOrigin(parent)
+    retryd = make_retryd(None, parent={"url": "http://127.0.0.1:%d" % origin.port})
+    wire = Wire(socket.create_connection(("127.0.0.1", retryd.port)))
+    wire.send(b"CONNECT raw.example:443 HTTP/1.1\r\nHost: raw.example:443\r\n\r\n" + data[:first])
+    until(lambda: origin.accepted == 1, "the parent is asked")
+    sender = threading.Thread(target=wire.send, args=(data[first:],))
+    sender.start()
+    time.sleep(0.2)                   # what retryd takes now fills its buffer
+    let_in.set()
+    assert wire.response("CONNECT", body=False).status == 200
+    assert wire.take(len(data)) == data
+    sender.join()
+    wire.close()
+    origin.stop()

@@ -178,7 +178,7 @@ static void read_stopped(struct conn *c, enum stream_io why)
 static void fill(struct conn *c)
 {
     while (c->rd == SIDE_GO && c->budget > 0) {
-        size_t room = c->in.cap - c->in.tail;
+        size_t room = iobuf_room(&c->in, c->lim.in_bytes);
         if (room < READ_LEAST_BYTES)
             room = iobuf_reserve(&c->in, c->read_bytes, c->lim.in_bytes);
         if (room == 0)

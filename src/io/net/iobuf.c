@@ -7,14 +7,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+size_t iobuf_room(const struct iobuf *b, size_t max)
+{
+    size_t len = iobuf_len(b), behind = b->cap - b->tail;
+    size_t left = len < max ? max - len : 0;
+    return behind < left ? behind : left;
+}
+
 size_t iobuf_reserve(struct iobuf *b, size_t want, size_t max)
 {
     size_t len = iobuf_len(b);
-    ASSERT(len <= max);
-    if (want > max - len)
-        want = max - len;
+    size_t left = len < max ? max - len : 0;
+    if (want > left)
+        want = left;
     if (b->cap - b->tail >= want)
-        return b->cap - b->tail < max - len ? b->cap - b->tail : max - len;
+        return iobuf_room(b, max);
     if (b->cap - len >= want) {
         memmove(b->p, b->p + b->head, len);
     } else {
@@ -28,7 +35,7 @@ size_t iobuf_reserve(struct iobuf *b, size_t want, size_t max)
     }
     b->head = 0;
     b->tail = len;
-    return b->cap - len < max - len ? b->cap - len : max - len;
+    return iobuf_room(b, max);
 }
 
 void iobuf_filled(struct iobuf *b, size_t n)

@@ -21,8 +21,11 @@ static inline struct slice iobuf_slice(const struct iobuf *b)
     return iobuf_len(b) ? slice_of(b->p + b->head, iobuf_len(b)) : SLICE_NONE;
 }
 
-/* Makes room for want bytes behind the tail, moving or growing as needed, but never to hold more
- * than max bytes in all. Returns the room there is now: less than want only near max. */
+/* The room behind the tail, as far as the buffer may hold max bytes in all; 0 where it holds more
+ * already, since bounds may have been narrowed. */
+size_t iobuf_room(const struct iobuf *b, size_t max);
+/* Makes room for want bytes behind the tail, moving or growing as needed. Returns iobuf_room():
+ * less than want only near max. */
 size_t iobuf_reserve(struct iobuf *b, size_t want, size_t max);
 /* n bytes were written behind the tail; 0 gives unused memory back. */
 void iobuf_filled(struct iobuf *b, size_t n);

@@ -163,6 +163,59 @@ START_TEST(test_narrower_bounds_owe_a_drain)
 }
 END_TEST
 
+static void read_until_in(struct loop *l, const struct owner *o, size_t n)
+{
+    while (conn_in(o->c).n < n)
+        settle(l);
+}
+
+/* A tunnel narrows the bounds of a connection whose buffer is larger than they are, or has more in
+ * it: what is beyond them waits in the socket. */
+START_TEST(test_narrower_bounds_of_what_is_read)
+{
+    enum { WIDE = 65 * 1024, NARROW = 64 * 1024, ALL = WIDE + 8 * 1024 };
+    static const struct conn_limits wide = {.in_bytes = WIDE}, narrow = {.in_bytes = NARROW};
+    static char data[ALL];
+    struct loop *l = make_loop();
+    int fd[2];
+    tcp_pair(fd);
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = pattern_at(i);
+    struct owner a = {.keep = true};
+    owner_start(&a, l, fd[0], &wide);
+    if (_i == 0) {
+        send_all(fd[1], data, NARROW - 2048);
+        read_until_in(l, &a, NARROW - 2048);
+        conn_set_limits(a.c, &narrow);
+        send_all(fd[1], data + NARROW - 2048, ALL - NARROW + 2048);
+        settle(l);
+        ck_assert_uint_le(conn_in(a.c).n, NARROW);
+        read_until_in(l, &a, NARROW);
+    } else {
+        send_all(fd[1], data, ALL);
+        read_until_in(l, &a, WIDE);
+        conn_set_limits(a.c, &narrow);
+        settle(l);
+        ck_assert_uint_eq(conn_in(a.c).n, WIDE);
+    }
+    ck_assert(conn_in_full(a.c));
+    ck_assert_uint_eq(pattern_length(conn_in(a.c).p, NARROW), NARROW);
+    conn_consume(a.c, 2 * 1024);
+    read_until_in(l, &a, NARROW);
+    ck_assert_uint_eq(conn_in(a.c).n, NARROW);
+    a.keep = false;
+    a.stop_at = ALL - 2 * 1024;
+    conn_poke(a.c);
+    run(l);
+    while (a.n_got < ALL - 2 * 1024)
+        run(l);
+    ck_assert(memcmp(a.got, data + 2 * 1024, ALL - 2 * 1024) == 0);
+    owner_end(&a);
+    close(fd[1]);
+    loop_free(l);
+}
+END_TEST
+
 START_TEST(test_full_buffer_stops_reading)
 {
     struct loop *l = make_loop();
@@ -742,6 +795,7 @@ static TCase *tcase_plain(void)
     tcase_add_test(tc, test_write_waits_for_flush);
     tcase_add_test(tc, test_bulk_both_ways);
     tcase_add_test(tc, test_narrower_bounds_owe_a_drain);
+    tcase_add_loop_test(tc, test_narrower_bounds_of_what_is_read, 0, 2);
     tcase_add_test(tc, test_full_buffer_stops_reading);
     tcase_add_test(tc, test_fair_share_of_a_turn);
     tcase_add_test(tc, test_deadline);
