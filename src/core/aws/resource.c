@@ -123,8 +123,10 @@ static struct slice short_name(struct slice s)
         size_t slash = slice_index(s, '/'), colon = slice_index(s, ':');
         s = after(s, slash < colon ? slash : colon);
     } else if (slice_starts(s, SLICE("http://")) || slice_starts(s, SLICE("https://"))) {
-        const char *slash = memrchr(s.p, '/', s.n);
-        s = after(s, (size_t)(slash - s.p));
+        struct slice rest = s;
+        bool done = false;
+        while (slice_next(&rest, '/', &s, &done))
+            ;
     }
     s = slice_of(s.p, slice_index(s, ':'));
     return slice_of(s.p, slice_index(s, '/'));

@@ -10,8 +10,9 @@
  * empties the error queue. */
 bool tlserr_explain(const SSL *ssl, struct err *err);
 
-/* The oldest entry of the error queue is a fatal alert of the peer by which it refuses a certificate:
- * bad_certificate, certificate_unknown or unknown_ca (RFC 8446 6.2). Leaves the queue alone. */
+/* The oldest entry of the error queue is a fatal alert of the peer by which it refuses a
+ * certificate: bad_certificate, certificate_unknown or unknown_ca (RFC 8446 6.2). Leaves the queue
+ * alone. */
 bool tlserr_is_distrust(void);
 
 /* "WHAT: REASON", for a failed call that is not a handshake. Empties the error queue. Returns

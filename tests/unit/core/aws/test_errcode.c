@@ -2,8 +2,8 @@
  * (retry-semantics §3; security requirement E10). */
 #include "core/aws/errcode.h"
 #include "core/aws/errjson.h"
-#include "core/aws/jsonprefix.h"
 #include "core/aws/errxml.h"
+#include "core/aws/jsonprefix.h"
 #include "core/base/attr.h"
 #include "unit.h"
 
@@ -442,7 +442,8 @@ START_TEST(deep_json)
     static const struct {
         size_t depth;
         const char *code;
-    } cases[] = {{JSONPREFIX_DEPTH_MAX - 1, "A"}, {JSONPREFIX_DEPTH_MAX, ""}, {10000, ""}, {100000, ""}};
+    } cases[] = {
+        {JSONPREFIX_DEPTH_MAX - 1, "A"}, {JSONPREFIX_DEPTH_MAX, ""}, {10000, ""}, {100000, ""}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct slice deep = nested(SLICE("["), SLICE(""), SLICE("]"), cases[i].depth);
         struct slice body = joined(SLICE("{\"__type\":\"A\",\"x\":"), deep, SLICE("}"));
