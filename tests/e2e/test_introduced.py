@@ -44,7 +44,8 @@ def behind(make_retryd, origin):
     def make(**more):
         port = free_port()
         retryd = make_retryd(origin, **more.pop("config", {}), listeners=[dict(
-            {"address": "127.0.0.1:%d" % port, "name": "behind", "proxy_protocol": ["127.0.0.1"]}, **more)])
+            {"address": "127.0.0.1:%d" % port, "name": "behind", "proxy_protocol": ["127.0.0.1"],
+             "clients": ["0.0.0.0/0", "::/0"]}, **more)])
         retryd.behind = port
         return retryd
 
@@ -139,10 +140,14 @@ def test_a_drain_does_not_wait_for_a_header(behind):
 
 def test_on_a_unix_socket(make_retryd, tmp_path):
     path = tmp_path / "r.sock"
-    make_retryd(listeners=[{"address": "unix:%s" % path, "proxy_protocol": ["0.0.0.0/0"]}])
+    make_retryd(listeners=[{"address": "unix:%s" % path, "proxy_protocol": ["0.0.0.0/0"],
+                             "clients": ["192.0.2.0/24"]}])
     wire = unix_dial(path)
     wire.send(v1("192.0.2.7"))
     assert answered(wire)
+    wire = unix_dial(path)
+    wire.send(v1("198.51.100.7"))
+    assert not answered(wire)
     assert not answered(unix_dial(path))
 
 

@@ -75,7 +75,8 @@ def test_a_drain_ends_whatever_is_under_way(origin, make_retryd, tmp_path):
     hello, host = client_hello(), "dynamodb.us-east-1.amazonaws.com"
     path = tmp_path / "r.sock"
     origin.answers({"fail": "hang"}, then="last")
-    retryd = make_retryd(origin, listeners=[{"address": "unix:%s" % path, "proxy_protocol": ["127.0.0.0/8"]}],
+    retryd = make_retryd(origin, listeners=[{"address": "unix:%s" % path, "proxy_protocol": ["127.0.0.0/8"],
+                                             "clients": ["127.0.0.0/8"]}],
                          budgets={"key": ["service", "resource"]}, limits={"upstream_per_origin": 1},
                          timeouts={"drain": "1s", "connect": "60s"}, intercept={"bypass": ["silent.amazonaws.com"]})
     get = b"GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (host.encode(), host.encode())

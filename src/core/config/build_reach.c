@@ -23,7 +23,8 @@ static char *endpoint_name(struct arena *a, const struct listen_address *e)
 
 static void fill_in(const struct config *c, struct listener_config *l, struct arena *a)
 {
-    l->local = l->address.path || value_is_loopback(&l->address.at);
+    /* Behind a load balancer clients are wherever that lets them come from. */
+    l->local = (l->address.path || value_is_loopback(&l->address.at)) && l->n_proxy_protocol == 0;
     if (!l->name)
         l->name = endpoint_name(a, &l->address);
     if (!listener_has(l, aws_only))
@@ -38,7 +39,7 @@ static void fill_in(const struct config *c, struct listener_config *l, struct ar
 static void check_place(struct build *b, const struct listener_config *l)
 {
     bool is_unix = l->address.path != NULL;
-    if (is_unix && l->n_clients > 0)
+    if (is_unix && l->n_clients > 0 && l->n_proxy_protocol == 0)
         build_complain_at(
             b, &l->from[LISTENER_ROW_clients],
             "listeners[%u].clients: peers of a unix socket have no address; give users", l->number);
@@ -48,13 +49,21 @@ static void check_place(struct build *b, const struct listener_config *l)
     if (!is_unix && l->socket_group)
         build_complain_at(b, &l->from[LISTENER_ROW_socket_group],
                           "listeners[%u].socket_group is for unix sockets; remove it", l->number);
-    if (l->n_users > 0 && (!l->local || l->n_proxy_protocol > 0))
+    if (l->n_users > 0 && !l->local)
         build_complain_at(b, &l->from[LISTENER_ROW_users],
                           "listeners[%u].users: only unix sockets and loopback addresses without "
                           "proxy_protocol know the user of a client; give clients or "
                           "credentials_file",
                           l->number);
-    if (!l->local && l->n_clients == 0 && !l->credentials_file)
+    if (l->local || l->n_clients > 0 || l->credentials_file)
+        return;
+    if (l->n_proxy_protocol > 0)
+        build_complain_at(
+            b, &l->from[LISTENER_ROW_proxy_protocol],
+            "listeners[%u].proxy_protocol: with it clients come from anywhere, so the "
+            "listener needs clients or credentials_file",
+            l->number);
+    else
         build_complain_at(b, &l->from[LISTENER_ROW_address],
                           "listeners[%u].address: %s is no loopback address, so the listener needs "
                           "clients or credentials_file",

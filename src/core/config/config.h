@@ -114,7 +114,7 @@ struct listener_config {
     CONFIG_RECORD
     char *name; /* never NULL */
     struct listen_address address;
-    bool local;           /* a loopback address or a unix socket */
+    bool local; /* clients are of this machine: loopback or a unix socket, no proxy_protocol */
     struct cidr *clients; /* empty: any */
     size_t n_clients;
     struct slice *users; /* names or numbers; empty: any */

@@ -250,6 +250,8 @@ static void check_parent(struct build *b)
         return;
     if (c->parent_credentials_file && point_at(b, "parent.credentials_file"))
         build_complain(b, "there is no parent.url");
+    if (c->parent_ca_file && point_at(b, "parent.ca_file"))
+        build_complain(b, "there is no parent.url");
     if (c->n_no_proxy && point_at(b, "parent.no_proxy"))
         build_complain(b, "there is no parent.url");
 }

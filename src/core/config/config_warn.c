@@ -3,6 +3,7 @@
 #include "core/aws/endpoint.h"
 #include "core/config/option.h"
 #include "core/config/settings.h"
+#include "core/config/value.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -286,7 +287,8 @@ static void warn_listener(struct warn *w, const struct listener_config *l)
 {
     if (l->local)
         return;
-    if (l->credentials_file && !l->tls_certificate)
+    bool on_network = !l->address.path && !value_is_loopback(&l->address.at);
+    if (l->credentials_file && !l->tls_certificate && on_network)
         say(w, &l->from[LISTENER_ROW_credentials_file],
             "listeners[%u].credentials_file: the passwords cross the network in the clear; give "
             "tls_certificate and tls_key, too",

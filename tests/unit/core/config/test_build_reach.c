@@ -101,6 +101,22 @@ START_TEST(budget_key)
 }
 END_TEST
 
+/* The same for clients that a load balancer lets in from elsewhere. */
+START_TEST(defaults_behind_a_load_balancer)
+{
+    struct config *c = good("listeners[0].address=127.0.0.1:1\nlisteners[0].clients=192.0.2.0/24\n"
+                            "listeners[0].proxy_protocol=127.0.0.1\n"
+                            "listeners[1].address=unix:/run/x\nlisteners[1].clients=192.0.2.0/24\n"
+                            "listeners[1].proxy_protocol=0.0.0.0/0");
+    ck_assert_uint_eq(c->n_listeners, 3);
+    for (size_t i = 1; i < 3; i++) {
+        ck_assert(!c->listeners[i].local && c->listeners[i].aws_only);
+        ck_assert_int_eq(c->listeners[i].private_addresses, PRIVATE_DENY);
+    }
+    config_free(c);
+}
+END_TEST
+
 static const struct {
     const char *lines, *problem;
 } bad[] = {
@@ -121,6 +137,12 @@ static const struct {
      "f.yaml:2: listeners[1].name: \"x\" is taken already"},
     {"listeners[0].address=unix:/x\nlisteners[0].clients=10.0.0.0/8",
      "f.yaml:2: listeners[0].clients: peers of a unix socket have no address; give users"},
+    {"listeners[0].address=127.0.0.1:1\nlisteners[0].proxy_protocol=127.0.0.1",
+     "f.yaml:2: listeners[0].proxy_protocol: with it clients come from anywhere, so the listener "
+     "needs clients or credentials_file"},
+    {"listeners[0].address=unix:/x\nlisteners[0].proxy_protocol=127.0.0.1",
+     "f.yaml:2: listeners[0].proxy_protocol: with it clients come from anywhere, so the listener "
+     "needs clients or credentials_file"},
     {"listeners[0].address=127.0.0.1:1\nlisteners[0].socket_mode=0600",
      "f.yaml:2: listeners[0].socket_mode is for unix sockets; remove it"},
     {"listeners[0].address=127.0.0.1:1\nlisteners[0].socket_group=x",
@@ -149,6 +171,7 @@ static const struct {
     {"parent.url=http://x", "f.yaml:1: parent.url: has no port; give http://HOST:PORT or "
                             "https://HOST:PORT"},
     {"parent.no_proxy=a", "f.yaml:1: parent.no_proxy: there is no parent.url"},
+    {"parent.ca_file=/a", "f.yaml:1: parent.ca_file: there is no parent.url"},
     {"parent.credentials_file=/a", "f.yaml:1: parent.credentials_file: there is no parent.url"},
     {"parent.url=http://x:1\nparent.no_proxy=a b",
      "f.yaml:2: parent.no_proxy: \"a b\": bad byte in the host name; give a name, an address, a "
@@ -179,6 +202,7 @@ static TCase *tcase_settings(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, listen_becomes_listeners);
     tcase_add_test(t, defaults_off_loopback);
+    tcase_add_test(t, defaults_behind_a_load_balancer);
     tcase_add_test(t, ports_to_pick);
     tcase_add_test(t, origins);
     tcase_add_test(t, budget_key);
