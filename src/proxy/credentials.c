@@ -245,13 +245,12 @@ static enum credentials_verdict judge(struct credentials *c, struct slice value,
 {
     char buf[BASICAUTH_MAX + 1];
     struct slice who, password;
-    if (!basicauth_read(value, buf, &who, &password))
-        return CREDENTIALS_WRONG;
-    bool looked = may_hash(c, now_ns);
+    bool readable = basicauth_read(value, buf, &who, &password);
+    bool looked = readable && may_hash(c, now_ns);
     const struct entry *e = looked ? verify(c, who, password) : NULL;
     OPENSSL_cleanse(buf, sizeof buf);
     if (!looked)
-        return CREDENTIALS_BUSY;
+        return readable ? CREDENTIALS_BUSY : CREDENTIALS_WRONG;
     if (e == NULL) {
         remember(c, c->refused, CREDENTIALS_REFUSED_MAX, tag, NULL);
         return CREDENTIALS_WRONG;

@@ -3,12 +3,14 @@
 
 #include "core/base/xalloc.h"
 #include "core/config/noproxy.h"
+#include "core/config/option.h"
 #include "io/sources/readfile.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CREDENTIALS_MAX_BYTES = 1024 };
@@ -28,6 +30,16 @@ struct ways {
     size_t n_direct;
 };
 
+/* "retryd.yaml:7: parent.ca_file: <what>" */
+static bool complain(const struct config *c, const char *option, const char *what, struct err *err)
+{
+    struct slice key;
+    char where[ORIGIN_TEXT_MAX];
+    const struct option *o = option_find(slice_str(option), &key);
+    origin_text(&c->from[o - option_table], where);
+    return err_set(err, "%.180s: %s: %.250s", where, option, what);
+}
+
 /* --- the parent --- */
 
 /* NAME:PASSWORD out of a file: one line, its end optional. */
@@ -39,15 +51,14 @@ static bool is_credentials(struct slice line)
     return line.n <= CREDENTIALS_MAX_BYTES && slice_index(line, ':') < line.n;
 }
 
-static bool encode(struct ways *w, const char *file, struct slice text, struct err *err)
+static bool encode(struct ways *w, struct slice line)
 {
-    struct slice line = text;
     if (line.n > 0 && line.p[line.n - 1] == '\n')
         line.n--;
     if (line.n > 0 && line.p[line.n - 1] == '\r')
         line.n--;
     if (!is_credentials(line))
-        return err_set(err, "parent.credentials_file: %s: not one line NAME:PASSWORD", file);
+        return false;
     size_t n = sizeof basic - 1;
     w->authorization = xcalloc(1, n + (line.n + 2) / 3 * 4 + 1);
     memcpy(w->authorization, basic, n);
@@ -57,20 +68,36 @@ static bool encode(struct ways *w, const char *file, struct slice text, struct e
     return true;
 }
 
-static bool read_credentials(struct ways *w, const char *file, struct err *err)
+/* What is wrong with the file, or NULL. It has a password in the clear, so nobody else may have
+ * access. */
+static const char *take_credentials(struct ways *w, int fd)
 {
+    struct stat st;
     size_t n = 0;
-    int fd = readfile_open(file);
-    char *text = fd < 0 ? NULL : readfile_all(fd, &n);
-    int failed = errno;
-    if (fd >= 0)
-        close(fd);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return strerror(errno);
+    if ((st.st_mode & S_IRWXO) != 0)
+        return "others may read or write it; chmod o= it";
+    char *text = readfile_all(fd, &n);
     if (text == NULL)
-        return err_set(err, "parent.credentials_file: %s: %s", file, strerror(failed));
-    bool ok = encode(w, file, slice_of(text, n), err);
+        return strerror(errno);
+    bool ok = encode(w, slice_of(text, n));
     OPENSSL_cleanse(text, n);
     free(text);
-    return ok;
+    return ok ? NULL : "not one line NAME:PASSWORD";
+}
+
+static bool read_credentials(struct ways *w, const char *file, struct err *err)
+{
+    struct err what;
+    int fd = readfile_open(file);
+    const char *why = take_credentials(w, fd);
+    if (fd >= 0)
+        close(fd);
+    if (why == NULL)
+        return true;
+    err_set(&what, "%s: %s", file, why);
+    return complain(w->config, "parent.credentials_file", what.text, err);
 }
 
 static bool find_parent(struct ways *w, X509 *own_root, struct err *err)
@@ -85,9 +112,10 @@ static bool find_parent(struct ways *w, X509 *own_root, struct err *err)
         const struct tlsclient_spec trust = {.system_trust = c->parent_ca_file == NULL,
                                              .ca_file = c->parent_ca_file,
                                              .own_root = own_root};
-        w->parent_tls = tlsclient_new(&trust, err);
+        struct err what = {""};
+        w->parent_tls = tlsclient_new(&trust, &what);
         if (w->parent_tls == NULL)
-            return false;
+            return complain(c, c->parent_ca_file ? "parent.ca_file" : "parent.url", what.text, err);
         w->parent.tls = w->parent_tls;
     }
     w->direct = xcalloc(c->n_no_proxy, sizeof *w->direct);
@@ -124,8 +152,11 @@ static bool find_profiles(struct ways *w, X509 *own_root, struct err *err)
         };
         struct err why = {""};
         struct tlsclient *t = tlsclient_new(&own, &why);
-        if (t == NULL)
-            return err_set(err, "origins[%zu]: %s", i, why.text);
+        if (t == NULL) {
+            char where[ORIGIN_TEXT_MAX];
+            origin_text(&o->where, where);
+            return err_set(err, "%.180s: origins[%zu]: %.250s", where, i, why.text);
+        }
         w->profile_of[i] = w->n_profiles;
         w->profiles[w->n_profiles++] = t;
     }

@@ -118,6 +118,7 @@ def test_files_that_cannot_be_used(world, tmp_path, broken):
     with pytest.raises(AssertionError, match="ended with"):
         retryd.start()
     assert "origins[0]" in run_retryd("check", "-c", retryd.config_file).stdout
+    assert "%s:" % retryd.config_file in retryd.said()
     assert "origins[0]" in retryd.said() and (other if broken == "other key" else str(bad)) in retryd.said()
 
 

@@ -1,4 +1,5 @@
 """Through a parent proxy: CONNECT, absolute-form, its auth, its failures, NO_PROXY, TLS inside TLS."""
+import os
 import ssl
 import time
 
@@ -11,6 +12,12 @@ from parent import Parent
 from wire import until
 
 CREDENTIALS = "retryd-user:s3cr3t:with:colons"
+
+
+def private(path, text):
+    path.touch(0o600)
+    path.write_text(text)
+    return path
 
 
 @pytest.fixture
@@ -51,8 +58,7 @@ def test_intercepted_requests_go_through_connect(origin, make_parent, make_retry
 
 def test_clear_requests_go_in_absolute_form(origin, make_parent, make_retryd, tmp_path):
     """The client's own Proxy-Authorization ends here, ours is added; target and signature stay as they were."""
-    secret = tmp_path / "credentials"
-    secret.write_text(CREDENTIALS + "\n")
+    secret = private(tmp_path / "credentials", CREDENTIALS + "\n")
     parent = make_parent(credentials=CREDENTIALS)
     retryd = behind(make_retryd, origin, parent, parent_more={"credentials_file": str(secret)})
     request = sigv4.s3("PUT", "/a%2Fb?x=%7E&y", b"0123456789")
@@ -91,8 +97,7 @@ def test_options_for_the_whole_server(origin, make_parent, make_retryd):
 
 
 def test_blind_tunnels_go_through_too(origin, make_parent, make_retryd, tmp_path):
-    secret = tmp_path / "credentials"
-    secret.write_text(CREDENTIALS)
+    secret = private(tmp_path / "credentials", CREDENTIALS)
     parent = make_parent(credentials=CREDENTIALS)
     retryd = behind(make_retryd, origin, parent, parent_more={"credentials_file": str(secret)})
     wire = retryd.tunnel("elsewhere.test")
@@ -106,8 +111,7 @@ def test_blind_tunnels_go_through_too(origin, make_parent, make_retryd, tmp_path
 
 def test_credentials_that_are_wrong(origin, make_parent, make_retryd, tmp_path):
     """One attempt, 502 with a word of its own, never 407, and the secret is in no output."""
-    secret = tmp_path / "credentials"
-    secret.write_text("user:wr0ngs3cr3t\n")
+    secret = private(tmp_path / "credentials", "user:wr0ngs3cr3t\n")
     parent = make_parent(credentials=CREDENTIALS)
     retryd = behind(make_retryd, origin, parent, parent_more={"credentials_file": str(secret)},
                     log={"level": "debug"})
@@ -267,8 +271,7 @@ def tls_parent(make_parent, tmp_path):
 def test_tls_inside_tls(origin, tls_parent, make_retryd, tmp_path):
     """Megabytes both ways through both layers, on a kept connection."""
     parent, root = tls_parent
-    secret = tmp_path / "credentials"
-    secret.write_text(CREDENTIALS)
+    secret = private(tmp_path / "credentials", CREDENTIALS)
     retryd = behind(make_retryd, origin, parent, "https",
                     parent_more={"ca_file": root, "credentials_file": str(secret)})
     body = bytes(range(256)) * 8192
@@ -288,8 +291,7 @@ def test_tls_inside_tls(origin, tls_parent, make_retryd, tmp_path):
 def test_a_tls_parent_is_verified(origin, tls_parent, make_retryd, tmp_path):
     """G1: the parent's certificate is judged like any other; the credentials are not shown to an impostor."""
     parent, _ = tls_parent
-    secret = tmp_path / "credentials"
-    secret.write_text(CREDENTIALS)
+    secret = private(tmp_path / "credentials", CREDENTIALS)
     retryd = behind(make_retryd, origin, parent, "https", parent_more={"credentials_file": str(secret)})
     answer = retryd.exchange(sigv4.sts())
     assert (answer.status, answer.get("X-Retryd-Error")) == (502, "upstream_certificate")
@@ -299,14 +301,25 @@ def test_a_tls_parent_is_verified(origin, tls_parent, make_retryd, tmp_path):
     assert parent.seen == []
 
 
-@pytest.mark.parametrize("text", ["", "no-colon\n", "a:b\nc:d\n", "a:b\x01\n", "a:" + "b" * 2000])
-def test_credentials_file_that_is_none(origin, make_parent, make_retryd, tmp_path, text):
-    secret = tmp_path / "credentials"
-    secret.write_text(text)
+def test_credentials_that_others_can_read(origin, tmp_path):
+    """K2: a password in the clear that everybody on the machine can read is an error at the start."""
+    secret = private(tmp_path / "credentials", CREDENTIALS)
+    os.chmod(secret, 0o644)
     config = {"parent": {"url": "http://127.0.0.1:1", "credentials_file": str(secret)}}
     retryd = Retryd(tmp_path / "r", origin, config, start=False)
     with pytest.raises(AssertionError, match="ended with"):
         retryd.start()
-    assert str(secret) in retryd.said()
+    assert "parent.credentials_file: %s: others may read" % secret in retryd.said()
+
+
+@pytest.mark.parametrize("text", ["", "no-colon\n", "a:b\nc:d\n", "a:b\x01\n", "a:" + "b" * 2000])
+def test_credentials_file_that_is_none(origin, make_parent, make_retryd, tmp_path, text):
+    secret = private(tmp_path / "credentials", text)
+    config = {"parent": {"url": "http://127.0.0.1:1", "credentials_file": str(secret)}}
+    retryd = Retryd(tmp_path / "r", origin, config, start=False)
+    with pytest.raises(AssertionError, match="ended with"):
+        retryd.start()
+    assert "%s:" % retryd.config_file in retryd.said()
+    assert "parent.credentials_file: %s: not one line" % secret in retryd.said()
     until(lambda: retryd.process.poll() is not None, "it ended")
     assert "b" * 100 not in retryd.said()
