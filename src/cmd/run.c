@@ -58,11 +58,15 @@ static bool announce(void *arg)
     struct run *r = arg;
     const struct setup *s = &r->setup;
     char url[ENTRANCE_URL_MAX];
+    struct log_line l;
     bool has_url = false;
     for (size_t i = 0; i < s->n_entrances; i++) {
         const struct entrance *e = &s->entrances[i];
         printf("listening on %s\n", e->text);
-        log_msg(LOG_LEVEL_INFO, "listening", "listener=%s listen=%s", e->rules.name, e->text);
+        log_begin(&l, LOG_LEVEL_INFO, "listening");
+        log_str(&l, "listener", slice_str(e->rules.name));
+        log_str(&l, "listen", slice_str(e->text));
+        log_end(&l);
         has_url = has_url || entrance_url(&e->rules, e->text, url);
     }
     if (getenv("NOTIFY_SOCKET") == NULL && has_url) {
@@ -74,7 +78,9 @@ static bool announce(void *arg)
         fprintf(stderr, "retryd: %s: cannot be written\n", r->ready_file);
         return false;
     }
-    log_msg(LOG_LEVEL_INFO, "ready", "version=%s listen=%s", RETRYD_VERSION, s->entrances[0].text);
+    log_begin(&l, LOG_LEVEL_INFO, "ready");
+    log_str(&l, "version", SLICE(RETRYD_VERSION));
+    log_end(&l);
     notify_send("READY=1");
     return true;
 }

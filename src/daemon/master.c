@@ -148,7 +148,10 @@ static void drain(struct master *m)
     m->phase = DRAINING;
     m->kill_at_ns = clock_ns() + m->setup->config->drain_timeout_ns + KILL_AFTER_NS;
     notify_send("STOPPING=1");
-    log_msg(LOG_LEVEL_INFO, "stopping", "workers=%u", present(m));
+    struct log_line l;
+    log_begin(&l, LOG_LEVEL_INFO, "stopping");
+    log_int(&l, "workers", present(m));
+    log_end(&l);
     setup_close_sockets(m->setup);
     tell_all(m, SIGTERM);
 }

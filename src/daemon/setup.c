@@ -28,7 +28,7 @@ static bool open_ca(struct setup *s, struct err *err)
     const struct config *c = s->config;
     size_t n_aws = 0, n = 0;
     const struct slice *aws = aws_suffixes(&n_aws);
-    struct slice *names = xcalloc(n_aws + c->n_intercept_hosts, sizeof *names);
+    struct slice *names = xcalloc(n_aws + c->n_intercept_hosts + 1, sizeof *names);
     bool ip_literals = false;
     for (size_t i = 0; c->intercept_aws && i < n_aws; i++)
         names[n++] = aws[i];
@@ -41,6 +41,10 @@ static bool open_ca(struct setup *s, struct err *err)
         else
             names[n++] = text;
     }
+    /* Nothing is to be opened: a name that nobody has (RFC 6761) keeps the authority constrained.
+     */
+    if (n == 0 && !ip_literals)
+        names[n++] = SLICE("retryd.invalid");
     struct err note = {""};
     s->ca = ca_open(c->state_dir, names, n, ip_literals, time(NULL), &note, err);
     free(names);

@@ -143,7 +143,10 @@ void worker_stop(struct worker *w)
     w->stopping = true;
     if (w->place.roster == NULL)
         notify_send("STOPPING=1");
-    log_msg(LOG_LEVEL_INFO, "stopping", "clients=%u", w->proxy->n_clients);
+    struct log_line l;
+    log_begin(&l, LOG_LEVEL_INFO, "stopping");
+    log_int(&l, "clients", w->proxy->n_clients);
+    log_end(&l);
     if (w->admin != NULL)
         admin_drain(w->admin);
     proxy_drain(w->proxy, on_drained, w);

@@ -124,7 +124,7 @@ bool access_request(struct client *c, enum reply_kind *refusal, const char **why
         credentials_check(c->entrance->credentials, value, loop_now_ns(c->px->loop), &c->user);
     *refusal = v == CREDENTIALS_BUSY ? REPLY_OVERLOAD : REPLY_CREDENTIALS;
     *why = v == CREDENTIALS_BUSY ? "too many credentials that are not known yet"
-           : value.n > 0         ? "not with these"
+           : value.n > 0         ? "the name or the password is wrong"
                                  : "";
     return v == CREDENTIALS_GOOD;
 }

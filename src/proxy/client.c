@@ -12,6 +12,7 @@
 #include "proxy/drive.h"
 #include "proxy/greeting.h"
 #include "proxy/linger.h"
+#include "proxy/refuse.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -110,22 +111,6 @@ void client_part(struct client *c)
     c->conn = NULL;
     client_close(c, false);
     linger_start(c->px, conn);
-}
-
-static void refuse(struct client *c, enum reply_kind kind, const char *detail)
-{
-    struct log_line l;
-    log_begin(&l, LOG_LEVEL_WARN, "refused");
-    log_str(&l, "client", slice_str(conn_peer(c->conn)));
-    log_int(&l, "status", reply_status(kind));
-    log_str(&l, "reason", slice_str(reply_word(kind)));
-    log_str(&l, "detail", slice_str(detail));
-    log_end(&l);
-    const struct aws_target nobody = {.is_aws = false};
-    enum aws_wire wire = c->req.method.n > 0 ? aws_wire_of(&c->req, &nobody) : AWS_WIRE_JSON;
-    reply_write(c->conn, kind, wire, c->req.method_id == HTTP_HEAD, true, ++c->px->next_xid,
-                detail);
-    client_part(c);
 }
 
 static void gone(struct client *c)
@@ -346,6 +331,13 @@ void client_exchange_done(struct client *c, bool ok)
         conn_poke(c->conn);
 }
 
+/* A proxy URL with https:// is an easy slip; "control byte" would not tell of it. */
+static bool is_tls(struct slice in)
+{
+    enum { TLS_HANDSHAKE = 0x16, TLS_MAJOR = 3 };
+    return in.n > 1 && in.p[0] == TLS_HANDSHAKE && in.p[1] == TLS_MAJOR;
+}
+
 static void read_head(struct client *c)
 {
     struct slice in = conn_in(c->conn);
@@ -365,7 +357,10 @@ static void read_head(struct client *c)
         break;
     case PARSE_BAD:
         c->req = (struct http_req){0};
-        refuse(c, reply_for_status(c->head.status), c->head.problem);
+        refuse(c, reply_for_status(c->head.status),
+               !c->intercepted && is_tls(in)
+                   ? "TLS on a listener without tls_certificate: the proxy URL begins with http://"
+                   : c->head.problem);
         break;
     case PARSE_OK:
         conn_consume(c->conn, c->head.consumed);

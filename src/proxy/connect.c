@@ -7,6 +7,7 @@
 #include "core/tls/opening.h"
 #include "io/obs/log.h"
 #include "proxy/greeting.h"
+#include "proxy/refuse.h"
 #include "proxy/route.h"
 #include "proxy/tunnel.h"
 
@@ -23,19 +24,6 @@ enum tls_alert { ALERT_INTERNAL_ERROR = 80, ALERT_UNRECOGNIZED_NAME = 112 };
 static int64_t now_of(const struct client *c)
 {
     return loop_now_ns(c->px->loop);
-}
-
-static void refuse(struct client *c, enum reply_kind kind, const char *detail)
-{
-    struct log_line l;
-    log_begin(&l, LOG_LEVEL_WARN, "connect_denied");
-    log_str(&l, "client", slice_str(c->peer.text));
-    log_str(&l, "target", c->req.target);
-    log_str(&l, "reason", slice_str(reply_word(kind)));
-    log_str(&l, "detail", slice_str(detail));
-    log_end(&l);
-    reply_write(c->conn, kind, AWS_WIRE_JSON, false, true, ++c->px->next_xid, detail);
-    client_part(c);
 }
 
 static void begin_failure(struct log_line *l, const struct client *c, const char *reason)

@@ -232,6 +232,7 @@ static void record_request(const struct drive *d)
         .waited_ns = d->xch.run.waited_ns,
         .body_in = c->log.end,
         .body_out = c->relay.body_bytes,
+        .client = slice_str(c->peer.text),
         .user = slice_str(c->user),
         .key = caller_label(d),
     };

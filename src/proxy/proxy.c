@@ -29,13 +29,21 @@ unsigned proxy_count(struct proxy *px, int change)
     return px->door != NULL ? px->door->count(px->door->arg, px->n_clients) : px->n_clients;
 }
 
+static void tell_full(const struct proxy *px)
+{
+    struct log_line l;
+    log_begin(&l, LOG_LEVEL_WARN, "too_many_clients");
+    log_int(&l, "limit", px->config->max_clients);
+    log_end(&l);
+}
+
 static void on_accept(void *arg, int fd, const struct sockaddr *peer)
 {
     const struct doorway *d = arg;
     struct proxy *px = d->px;
     if (proxy_count(px, 0) >= px->config->max_clients) {
         if (access_may_tell(px))
-            log_msg(LOG_LEVEL_WARN, "too_many_clients", "limit=%u", px->config->max_clients);
+            tell_full(px);
         close(fd);
         return;
     }

@@ -36,10 +36,14 @@ static void free_tunnel(void *obj)
     free(obj);
 }
 
-static void record(const struct tunnel *t, const char *end)
+/* xid: of the answer that says so to the client; 0: it got none. */
+static void record(const struct tunnel *t, const char *end, uint64_t xid, const char *detail)
 {
     struct log_line l;
     log_begin(&l, LOG_LEVEL_INFO, "tunnel");
+    if (xid != 0)
+        log_xid(&l, xid);
+    log_str(&l, "client", slice_str(conn_peer(t->client)));
     log_str(&l, "host", slice_str(t->to.host));
     log_int(&l, "port", t->to.port);
     if (t->reason != NULL)
@@ -47,6 +51,8 @@ static void record(const struct tunnel *t, const char *end)
     if (t->user != NULL)
         log_str(&l, "user", slice_str(t->user));
     log_str(&l, "end", slice_str(end));
+    if (detail[0] != '\0')
+        log_str(&l, "detail", slice_str(detail));
     if (t->upstream != NULL) {
         log_int(&l, "bytes_up", (int64_t)conn_bytes_out(t->upstream));
         log_int(&l, "bytes_down", (int64_t)conn_bytes_in(t->upstream));
@@ -67,7 +73,7 @@ static void forget(struct tunnel *t)
 /* abort: the peers see a reset, as the one that caused it did. */
 static void end(struct tunnel *t, const char *how, bool abort)
 {
-    record(t, how);
+    record(t, how, 0, "");
     if (t->dial != NULL)
         dial_cancel(t->dial);
     if (t->upstream != NULL)
@@ -110,7 +116,7 @@ static void half_close(struct tunnel *t, struct conn *to)
     if (++t->ended < 2)
         return;
     struct conn *client = t->client, *upstream = t->upstream;
-    record(t, "closed");
+    record(t, "closed", 0, "");
     t->client = t->upstream = NULL;
     linger_start(t->px, client); /* what is still to be written, is */
     linger_start(t->px, upstream);
@@ -177,11 +183,13 @@ static void join(struct tunnel *t, struct conn *upstream)
 static void undialled(struct tunnel *t, enum reply_kind kind, const char *detail)
 {
     struct conn *client = t->client;
+    uint64_t xid = t->answered ? 0 : ++t->px->next_xid;
+    record(t, reply_word(kind), xid, detail);
     if (!t->answered)
-        reply_write(client, kind, AWS_WIRE_JSON, false, true, ++t->px->next_xid, detail);
+        reply_write(client, kind, AWS_WIRE_JSON, false, true, xid, detail);
     t->client = NULL;
     linger_start(t->px, client);
-    end(t, reply_word(kind), false);
+    forget(t);
 }
 
 static void on_dialled(void *arg, struct conn *conn, enum net_fail failure, const char *detail)

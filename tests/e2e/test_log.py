@@ -102,3 +102,51 @@ def test_what_cut_an_answer_short(origin, retryd):
     assert not wire.response("GET").whole
     (request,) = retryd.requests_logged()
     assert (request["end"], request["failure"], request["attempts"]) == ("cut", "truncated_body", 1)
+
+
+def test_who_was_refused_and_where_to(make_retryd):
+    """The line has the id of the answer, the way in and the target: never its path, nor an empty field."""
+    retryd = make_retryd(listen=[], listeners=[{"name": "door", "address": "127.0.0.1:0", "aws_only": True}])
+    for head, method, host, port, reason in (
+            (b"GET http://example.test/key?X-Amz-Signature=canary HTTP/1.1\r\nHost: example.test\r\n\r\n",
+             "GET", "example.test", 80, "host_not_allowed"),
+            (b"CONNECT example.test:443 HTTP/1.1\r\nHost: example.test:443\r\n\r\n",
+             "CONNECT", "example.test", 443, "host_not_allowed"),
+            (b"CONNECT example.test:22 HTTP/1.1\r\nHost: example.test:22\r\n\r\n",
+             "CONNECT", "example.test", 22, "port_not_allowed")):
+        wire = retryd.plain()
+        wire.send(head)
+        answer = wire.response(method)
+        line = retryd.log("refused")[-1]
+        assert (line["method"], line["host"], line["port"], line["reason"]) == (method, host, port, reason)
+        assert line["listener"] == "door" and line["client"].startswith("127.0.0.1:")
+        assert answer.get("X-Amzn-RequestId") == "retryd-" + line["xid"]
+        assert "canary" not in str(line) and "detail" not in line
+        wire.close()
+
+
+def test_tls_where_none_is_spoken(make_retryd):
+    """A proxy URL with https:// for a listener that has no certificate."""
+    wire = make_retryd().plain()
+    wire.send(b"\x16\x03\x01\x00\x05hello\r\n\r\n")
+    answer = wire.response()
+    assert answer.status == 400 and b"tls_certificate" in answer.body
+
+
+def test_why_a_tunnel_was_not(make_retryd):
+    retryd = make_retryd()
+    wire = retryd.plain()
+    wire.send(b"CONNECT 169.254.169.254:443 HTTP/1.1\r\nHost: 169.254.169.254:443\r\n\r\n")
+    answer = wire.response("CONNECT")
+    (line,) = until(lambda: retryd.log("tunnel"), "its line")
+    assert (line["end"], line["detail"]) == ("address_not_allowed", "169.254.169.254:443: metadata")
+    assert line["client"].startswith("127.0.0.1:")
+    assert answer.get("X-Amzn-RequestId") == "retryd-" + line["xid"]
+
+
+def test_where_it_listens_and_who_asked(origin, make_retryd):
+    retryd = make_retryd(origin, listen=[], listeners=[{"name": "door", "address": "127.0.0.1:0"}])
+    assert retryd.exchange(sigv4.sts()).status == 200
+    (line,) = retryd.log("listening")
+    assert (line["listener"], line["listen"]) == ("door", "127.0.0.1:%d" % retryd.port)
+    assert retryd.requests_logged()[0]["client"].startswith("127.0.0.1:")

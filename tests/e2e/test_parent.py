@@ -323,3 +323,10 @@ def test_credentials_file_that_is_none(origin, make_parent, make_retryd, tmp_pat
     assert "parent.credentials_file: %s: not one line" % secret in retryd.said()
     until(lambda: retryd.process.poll() is not None, "it ended")
     assert "b" * 100 not in retryd.said()
+
+
+def test_the_far_one_of_two_in_a_row(make_retryd):
+    """README: two retryds in a row, one of them opens nothing. It starts, with an authority for no name."""
+    retryd = make_retryd(intercept={"aws": False})
+    with open(os.path.join(os.path.dirname(retryd.ca_file), "names")) as f:
+        assert f.read().split() == ["DNS:retryd.invalid", "IP:none"]

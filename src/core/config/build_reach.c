@@ -3,7 +3,12 @@
 #include "core/config/build.h"
 #include "core/config/value.h"
 
+#include <stdio.h>
+
 enum { SOCKET_MODE = 0660 };
+
+/* Nothing of a listener that stands in `listen` was set. */
+static const struct origin nothing[LISTENER_ROW_COUNT];
 
 static bool same_endpoint(const struct listen_address *x, const struct listen_address *y)
 {
@@ -12,11 +17,23 @@ static bool same_endpoint(const struct listen_address *x, const struct listen_ad
     return x->at.port && authority_eq(&x->at, &y->at);
 }
 
+/* 0.0.0.0 and an address at its port, [::] and one of IPv6: the kernel refuses the second. */
+static bool takes_in(const struct listen_address *wide, const struct listen_address *narrow)
+{
+    static const unsigned char any[sizeof wide->at.addr] = {0};
+    size_t n = wide->at.kind == AUTHORITY_IPV4 ? 4 : sizeof any;
+    return !wide->path && !narrow->path && wide->at.kind == narrow->at.kind && wide->at.port &&
+           wide->at.port == narrow->at.port && memcmp(wide->at.addr, any, n) == 0;
+}
+
+/* As it is written in the configuration. */
 static char *endpoint_name(struct arena *a, const struct listen_address *e)
 {
     char text[AUTHORITY_TEXT_MAX];
-    if (e->path)
-        return e->path;
+    if (e->path) {
+        snprintf(text, sizeof text, "unix:%s", e->path);
+        return arena_strdup(a, slice_str(text));
+    }
     authority_text(&e->at, text);
     return arena_strdup(a, slice_str(text));
 }
@@ -78,6 +95,23 @@ static void check_pair(struct build *b, const struct config_record *r, const cha
                           r->number, names);
 }
 
+/* An address of `listen` comes from no record. */
+static void check_endpoints(struct build *b, const struct listener_config *l,
+                            const struct listener_config *o)
+{
+    struct arena *a = &b->config->arena;
+    bool same = same_endpoint(&o->address, &l->address);
+    if (!same && !takes_in(&o->address, &l->address) && !takes_in(&l->address, &o->address))
+        return;
+    build_complain_at(b, &l->from[LISTENER_ROW_address], "listeners[%u].address: %s %s%s%s",
+                      l->number, endpoint_name(a, &l->address),
+                      same ? "is listened on already" : "cannot be beside ",
+                      same ? "" : endpoint_name(a, &o->address),
+                      o->from == nothing ? ": take that one out of listen (listen: [] if it is the "
+                                           "only one)"
+                                         : "");
+}
+
 static void check_listener(struct build *b, const struct listener_config *l)
 {
     const struct config *c = b->config;
@@ -85,19 +119,14 @@ static void check_listener(struct build *b, const struct listener_config *l)
     check_pair(b, (const struct config_record *)l, "listeners", l->tls_certificate, l->tls_key,
                "tls_certificate and tls_key");
     for (const struct listener_config *o = c->listeners; o < l; o++) {
-        if (same_endpoint(&o->address, &l->address))
-            build_complain_at(b, &l->from[LISTENER_ROW_address],
-                              "listeners[%u].address: %s is listened on already", l->number,
-                              endpoint_name(&b->config->arena, &l->address));
-        else if (strcmp(o->name, l->name) == 0 &&
-                 (listener_has(o, name) || listener_has(l, name))) /* else: two ports to pick */
+        size_t before = b->problems->n;
+        check_endpoints(b, l, o);
+        if (b->problems->n == before && strcmp(o->name, l->name) == 0 &&
+            (listener_has(o, name) || listener_has(l, name))) /* else: two ports to pick */
             build_complain_at(b, &l->where, "listeners[%u].name: \"%s\" is taken already",
                               l->number, l->name);
     }
 }
-
-/* Nothing of such a listener was set. */
-static const struct origin nothing[LISTENER_ROW_COUNT];
 
 void config_plain_listener(const struct config *c, char *name, struct listener_config *out)
 {

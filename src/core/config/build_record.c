@@ -99,7 +99,7 @@ void build_record(struct build *b, const struct option_record *kind, struct slic
     if (!r)
         return;
     if (rest.n == 0) {
-        build_complain(b, "is %s; give its settings below it", kind->noun);
+        build_complain(b, "is not %s; give its settings below it", kind->noun);
         return;
     }
     b->option = option_find_in(kind, rest, &key);

@@ -97,6 +97,12 @@ static void unknown(struct build *b)
         build_complain(b, "a list is not allowed here; give one value");
         return;
     }
+    struct slice number, rest, first = slice_of(s->path.p, slice_index(s->path, '.'));
+    const struct option_record *kind = option_record_of(first, &number, &rest);
+    if (kind) {
+        build_complain(b, "%s is a list; begin each of its entries with \"- \"", kind->path);
+        return;
+    }
     const struct option *near = option_nearest(s->path);
     if (near)
         build_complain(b, "unknown option; did you mean %s?", near->path);
@@ -246,8 +252,13 @@ static void check_sources(struct build *b)
 static void check_parent(struct build *b)
 {
     const struct config *c = b->config;
-    if (point_at(b, "parent.url")->bad || c->parent.given)
+    if (point_at(b, "parent.url")->bad)
         return;
+    if (c->parent.given) {
+        if (c->parent_ca_file && !c->parent.tls && point_at(b, "parent.ca_file"))
+            build_complain(b, "only an https:// parent.url shows a certificate; remove it");
+        return;
+    }
     if (c->parent_credentials_file && point_at(b, "parent.credentials_file"))
         build_complain(b, "there is no parent.url");
     if (c->parent_ca_file && point_at(b, "parent.ca_file"))

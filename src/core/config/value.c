@@ -306,8 +306,16 @@ bool value_proxy_url(struct slice s, struct proxy_url *out, const char **why)
         *why = "has a user in it; that belongs into parent.credentials_file";
         return false;
     }
-    if (!split_port(s, &host, &digits) || !value_port(digits, &port)) {
+    if (slice_index(s, '/') < s.n) {
+        *why = "has a path";
+        return false;
+    }
+    if (!split_port(s, &host, &digits)) {
         *why = "has no port";
+        return false;
+    }
+    if (!value_port(digits, &port)) {
+        *why = "has a port that is not 1..65535";
         return false;
     }
     if (!parse_host(host, &url.at, why))

@@ -104,6 +104,7 @@ void accesslog_request(const struct access_request *r)
     duration(&l, "waited_ms", r->waited_ns);
     number(&l, "body_in", r->body_in);
     number(&l, "body_out", r->body_out);
+    text(&l, "client", r->client);
     text(&l, "user", r->user);
     text(&l, "key", key_tail(r->key));
     log_end(&l);

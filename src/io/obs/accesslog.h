@@ -33,8 +33,9 @@ struct access_request {
     const char *why;              /* why it stopped */
     int64_t took_ns, waited_ns;
     uint64_t body_in, body_out;
-    struct slice user; /* the name in its credentials for the proxy, or empty */
-    struct slice key;  /* redacted caller: last 4 of the access key id, or empty */
+    struct slice client; /* its address, or user */
+    struct slice user;   /* the name in its credentials for the proxy, or empty */
+    struct slice key;    /* redacted caller: last 4 of the access key id, or empty */
 };
 
 void accesslog_attempt(const struct access_attempt *a);

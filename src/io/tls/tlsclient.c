@@ -9,6 +9,7 @@
 
 #include "core/base/slice.h"
 #include "core/base/xalloc.h"
+#include "io/tls/keyfile.h"
 #include "io/tls/sessions.h"
 #include "io/tls/staple.h"
 #include "io/tls/tlserr.h"
@@ -140,6 +141,8 @@ static bool load_own(SSL_CTX *ctx, const char *certificate, const char *key, str
     SSL_CTX_set_default_passwd_cb(ctx, no_password);
     if (SSL_CTX_use_certificate_chain_file(ctx, certificate) != 1)
         return tlserr_set(err, certificate);
+    if (key != NULL && !keyfile_is_private(key, err))
+        return false;
     /* Compares the two as well. */
     if (key == NULL || SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
         return tlserr_set(err, key ? key : certificate);

@@ -3,10 +3,19 @@
 #include "io/tls/tlserr.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
 #include <string.h>
 
-/* Reason text of the oldest entry of the queue, NULL when it is empty. */
+static bool is_clear_http(unsigned long code)
+{
+    int reason = ERR_GET_REASON(code);
+    return ERR_GET_LIB(code) == ERR_LIB_SSL &&
+           (reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST);
+}
+
+/* Where OpenSSL's words tell a person nothing, ours. Reason text of the oldest entry of the queue,
+ * NULL when it is empty. */
 static const char *cause(void)
 {
     unsigned long code = ERR_peek_error();
@@ -14,6 +23,10 @@ static const char *cause(void)
         return NULL;
     if (ERR_SYSTEM_ERROR(code))
         return strerror(ERR_GET_REASON(code));
+    if (ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE)
+        return "no certificate or key in PEM";
+    if (is_clear_http(code))
+        return "plain HTTP where TLS is spoken (the proxy URL begins with https://)";
     const char *reason = ERR_reason_error_string(code);
     return reason ? reason : "unknown error";
 }

@@ -6,13 +6,12 @@
 #include "io/tls/tlsserver.h"
 
 #include "core/base/slice.h"
+#include "io/tls/keyfile.h"
 #include "io/tls/tlserr.h"
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define NAME_MAX_BYTES 253
 
@@ -123,28 +122,19 @@ static int no_password(char *buf, int size, int writing, void *arg)
     return -1;
 }
 
-static bool is_private(const char *key, struct err *err)
-{
-    struct stat st;
-    if (stat(key, &st) != 0)
-        return err_set(err, "%s: %s", key, strerror(errno));
-    return (st.st_mode & S_IRWXO) == 0 ||
-           err_set(err, "%s: others may read or write this key; chmod o= it", key);
-}
-
 static bool load_pair(SSL_CTX *ctx, const char *certificate, const char *key, struct err *err)
 {
     SSL_CTX_set_default_passwd_cb(ctx, no_password);
     if (SSL_CTX_use_certificate_chain_file(ctx, certificate) != 1)
         return tlserr_set(err, certificate);
+    if (!keyfile_is_private(key, err))
+        return false;
     /* Compares the two as well. */
     return SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) == 1 || tlserr_set(err, key);
 }
 
 SSL_CTX *tlsserver_listener_ctx(const char *certificate, const char *key, struct err *err)
 {
-    if (!is_private(key, err))
-        return NULL;
     SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     if (ctx == NULL || !set_rules(ctx, LISTENER_TLS12_SUITES) ||
         SSL_CTX_set_num_tickets(ctx, 0) != 1) {

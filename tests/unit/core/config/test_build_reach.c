@@ -131,7 +131,19 @@ static const struct {
      "f.yaml:1: listeners[0].address: 10.0.0.1:80 is no loopback address, so the listener needs "
      "clients or credentials_file"},
     {"listeners[0].address=127.0.0.1:8199",
-     "f.yaml:1: listeners[0].address: 127.0.0.1:8199 is listened on already"},
+     "f.yaml:1: listeners[0].address: 127.0.0.1:8199 is listened on already: take that one out of "
+     "listen (listen: [] if it is the only one)"},
+    {"listeners[0].address=0.0.0.0:8199\nlisteners[0].clients=10.0.0.0/8",
+     "f.yaml:1: listeners[0].address: 0.0.0.0:8199 cannot be beside 127.0.0.1:8199: take that one "
+     "out of listen (listen: [] if it is the only one)"},
+    {"listeners[0].address=[::1]:1\nlisteners[1].address=[::]:1\nlisteners[1].clients=::/0",
+     "f.yaml:2: listeners[1].address: [::]:1 cannot be beside [::1]:1"},
+    {"listeners[0].address=unix:/x\nlisteners[1].address=unix:/x",
+     "f.yaml:2: listeners[1].address: unix:/x is listened on already"},
+    {"listeners.address=127.0.0.1:1",
+     "f.yaml:1: listeners.address: listeners is a list; begin each of its entries with \"- \""},
+    {"listeners[0]=127.0.0.1:1",
+     "f.yaml:1: listeners[0]: is not a listener; give its settings below it"},
     {"listeners[0].address=127.0.0.1:1\nlisteners[1].address=127.0.0.1:2\n"
      "listeners[0].name=x\nlisteners[1].name=x",
      "f.yaml:2: listeners[1].name: \"x\" is taken already"},
@@ -170,6 +182,12 @@ static const struct {
      "http://HOST:PORT or https://HOST:PORT"},
     {"parent.url=http://x", "f.yaml:1: parent.url: has no port; give http://HOST:PORT or "
                             "https://HOST:PORT"},
+    {"parent.url=http://x:99999", "f.yaml:1: parent.url: has a port that is not 1..65535; give "
+                                  "http://HOST:PORT or https://HOST:PORT"},
+    {"parent.url=http://x:1/path", "f.yaml:1: parent.url: has a path; give http://HOST:PORT or "
+                                   "https://HOST:PORT"},
+    {"parent.url=http://x:1\nparent.ca_file=/a",
+     "f.yaml:2: parent.ca_file: only an https:// parent.url shows a certificate; remove it"},
     {"parent.no_proxy=a", "f.yaml:1: parent.no_proxy: there is no parent.url"},
     {"parent.ca_file=/a", "f.yaml:1: parent.ca_file: there is no parent.url"},
     {"parent.credentials_file=/a", "f.yaml:1: parent.credentials_file: there is no parent.url"},

@@ -92,10 +92,10 @@ static const struct {
     const char *lines, *problem;
 } bad[] = {
     {"rules=x", "f.yaml:1: rules: is a list of rules; give each its settings below it"},
-    {"rules.x=1", "f.yaml:1: rules.x: unknown option; retryd.yaml(5) lists all"},
-    {"rules[0]=x", "f.yaml:1: rules[0]: is a rule; give its settings below it"},
-    {"rules[0]={}", "f.yaml:1: rules[0]: is a rule; give its settings below it"},
-    {"rules[0]=", "f.yaml:1: rules[0]: is a rule; give its settings below it"},
+    {"rules.x=1", "f.yaml:1: rules.x: rules is a list; begin each of its entries with \"- \""},
+    {"rules[0]=x", "f.yaml:1: rules[0]: is not a rule; give its settings below it"},
+    {"rules[0]={}", "f.yaml:1: rules[0]: is not a rule; give its settings below it"},
+    {"rules[0]=", "f.yaml:1: rules[0]: is not a rule; give its settings below it"},
     {"rules[1].mode=off", "f.yaml:1: rules[1].mode: rules are numbered from 0, without gaps"},
     {"rules[x].mode=off", "f.yaml:1: rules[x].mode: unknown option; did you mean retry.mode?"},
     {"rules[0].match=x", "f.yaml:1: rules[0].match: is a section; give its options below it"},

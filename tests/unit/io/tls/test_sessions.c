@@ -6,6 +6,8 @@
 #include "io/tls/tlsclient.h"
 #include <time.h>
 
+#include <sys/stat.h>
+
 static struct cert root, other_root, leaf, mine;
 static struct err err;
 
@@ -17,6 +19,7 @@ static void write_key(const char *path, EVP_PKEY *key, char *password)
         PEM_write_PrivateKey(f, key, password ? EVP_aes_128_cbc() : NULL, NULL, 0, NULL, password),
         1);
     fclose(f);
+    ck_assert_int_eq(chmod(path, 0600), 0);
 }
 
 static void setup(void)
@@ -35,6 +38,8 @@ static void setup(void)
     write_key(fix_path("mine.key"), mine.key, NULL);
     write_key(fix_path("locked.key"), mine.key, secret);
     write_key(fix_path("leaf.key"), leaf.key, NULL);
+    write_key(fix_path("open.key"), mine.key, NULL);
+    ck_assert_int_eq(chmod(fix_path("open.key"), 0604), 0);
 }
 
 static void teardown(void)
@@ -316,7 +321,8 @@ START_TEST(files_that_do_not_fit)
     } table[] = {
         {"missing.pem", "mine.key", "missing.pem"},
         {"mine.pem", "missing.key", "missing.key"},
-        {"mine.key", "mine.key", "mine.key"},
+        {"mine.key", "mine.key", "mine.key: no certificate or key in PEM"},
+        {"mine.pem", "open.key", "open.key: others may read or write this key; chmod o= it"},
         {"mine.pem", "leaf.key", "leaf.key"},
         {"mine.pem", "locked.key", "locked.key"}, /* nobody is asked for a password */
         {"mine.pem", NULL, "mine.pem"},
