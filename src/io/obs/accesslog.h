@@ -27,7 +27,7 @@ struct access_request {
     struct slice method, host, service, region, operation;
     unsigned status; /* what the client got; 0: nothing */
     unsigned attempts;
-    unsigned client_attempt; /* as the client counts its own; up to 1: not told */
+    unsigned client_attempt;      /* as the client counts its own; up to 1: not told */
     const char *end;              /* "delivered", "own_error", "client_gone", "cut" */
     const char *failure, *detail; /* with "cut": what broke the origin's response off, or "" */
     const char *why;              /* why it stopped */
